@@ -27,7 +27,7 @@ void DeviceCounter::copies(const StageView& view, LaunchAccount& launch, double 
   const std::vector<double> range = region(view);
   double elements = 1;
   for (double extent : range) elements *= extent;
-  const double row = range.empty() ? 1 : range.back();
+  const double row = range.empty() ? 1 : range[static_cast<size_t>(innermost(view))];
   double terms = 1;  // of a reduction
   for (const LoopView& loop : view.loops)
     if (loop.reduction) terms *= static_cast<double>(loop.extent);
@@ -40,7 +40,9 @@ void DeviceCounter::copies(const StageView& view, LaunchAccount& launch, double 
   if (boxes) stage.instructions += 2 * launch.blocks * times;
   double widest = kVectorBytes;  // bytes that come at once
   for (const AccessView& access : view.accesses)
-    if (!access.store && scope_of(source_of(view, access)) == ir::Scope::kGlobal)
+    if (access.store && stride_along_row(view, access) > 1)
+      widest = std::min(widest, static_cast<double>(access.element_bytes));
+    else if (!access.store && scope_of(source_of(view, access)) == ir::Scope::kGlobal)
       widest = std::min(widest, bytes_at_once(view, access));
   if (times > 1) takes_turns(view, times, elements, boxes, widest, launch, stage);
   for (const AccessView& access : view.accesses) {
@@ -65,8 +67,16 @@ void DeviceCounter::copies(const StageView& view, LaunchAccount& launch, double 
   stage.instructions += warps * view.operations;
 }
 
+// The axis that neighbours go along: that of the innermost loop, where it is one of a whole axis.
+int DeviceCounter::innermost(const StageView& view) const {
+  const int last = static_cast<int>(nest_.stage(view.stage).data_rank) - 1;
+  const bool whole = !view.loops.empty() && view.loops.back().roots.size() == 1 && view.loops.back().step == 1;
+  const int axis = whole ? view.loops.back().roots.front() : last;
+  return axis <= last ? axis : last;
+}
+
 double DeviceCounter::stride_along_row(const StageView& view, const AccessView& access) const {
-  const auto last = static_cast<int>(nest_.stage(view.stage).data_rank) - 1;
+  const int last = innermost(view);
   return last < 0 ? 0 : stride_of(access, LoopView{1, {last}, 1}, strides_of(access, source_of(view, access)));
 }
 

@@ -67,6 +67,7 @@ class DeviceCounter {
 
   // device_copies.cc
   void copies(const StageView& view, LaunchAccount& launch, double times, StageAccount& stage);
+  int innermost(const StageView& view) const;
   double stride_along_row(const StageView& view, const AccessView& access) const;
   double bytes_at_once(const StageView& view, const AccessView& access) const;
   void takes_turns(const StageView& view, double times, double elements, bool boxes, double widest,

@@ -119,7 +119,8 @@ Parts share_among_blocks(Sketch& sketch, const std::string& stage, const std::st
 }
 
 std::vector<std::string> share_operands(Sketch& sketch, const Group& group, const Roles& roles,
-                                        const std::string& reader) {
+                                        const std::string& reader,
+                                        const std::array<std::vector<std::string>, 2>& axes) {
   std::vector<std::string> copies;
   std::vector<int> sources;
   for (const Operand* operand : {&roles.broadcast, &roles.vectors}) {
@@ -132,7 +133,7 @@ std::vector<std::string> share_operands(Sketch& sketch, const Group& group, cons
     if (member)
       sketch.step(schedule::SetScope{name, ir::Scope::kShared});
     else
-      sketch.step(schedule::CacheRead{name, ir::Scope::kShared, {reader}});
+      sketch.step(schedule::CacheRead{name, ir::Scope::kShared, {reader}, axes[operand == &roles.broadcast ? 0 : 1]});
   }
   return copies;
 }

@@ -1,6 +1,7 @@
 // What several rules for devices have in common, and these rules, each in a file of its own.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,8 +62,9 @@ struct Parts {
 Parts share_among_blocks(Sketch&, const std::string& stage, const std::string& terms, schedule::Factor parts);
 
 // The operands of a contraction in shared memory, for `reader`: what computes one, such as its padding, or a copy of
-// what is read in place. Their stages.
-std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader);
+// what is read in place, with its axes in this order where there is one. Their stages.
+std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader,
+                                        const std::array<std::vector<std::string>, 2>& axes = {});
 
 // The first of the products that the stage's sums are of: by the types of both operands, and where whole ones make up
 // the result, or what it has along each axis is at least a third of one. Null: none.

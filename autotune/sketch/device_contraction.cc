@@ -8,9 +8,13 @@
 //       for k.i unrolled: vectorized j: sums[j] += A.shared * B.shared
 //     vectorized j: the outputs, epilogue included
 //
+// Where rows of an operand are of terms, its tiles lie across them in shared memory, so that what a thread reads of one
+// term lies side by side there: its rows are several together then.
+//
 // Of few tiles blocks share the terms (device_parts.cc). A thread's rows, and its columns by 16 bytes, lie as far apart
 // as there are threads: what a warp reads of an operand at once lies side by side, in different banks.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "autotune/sketch/contraction.h"
@@ -26,14 +30,17 @@ namespace {
 struct Tile {
   int64_t rows, columns;                // of a block
   int64_t thread_rows, thread_columns;  // of a thread
-  // Its rows and columns, of a thread its rows, its columns side by side, and how often it has as many. Where columns
-  // need not lie side by side, tiles of them are as even as they can be.
-  std::string json(int64_t widest, int64_t all_columns) const {
+  // Its rows and columns; of a thread how often it has rows, its columns side by side, and how often it has as many;
+  // its rows side by side, where these are several. Where columns need not lie side by side, tiles of them are as even
+  // as they can be.
+  std::string json(int64_t widest, int64_t all_columns, int64_t tallest) const {
     const int64_t vector = std::min(thread_columns, widest);
     const int64_t tiles = (all_columns + columns - 1) / columns, each = thread_columns * tiles;
     const int64_t even = widest > 1 ? columns : (all_columns + each - 1) / each * thread_columns;
-    return "[" + std::to_string(rows) + "," + std::to_string(even / vector) + "," + std::to_string(thread_rows) + "," +
-           std::to_string(vector) + "," + std::to_string(thread_columns / vector) + "]";
+    const int64_t together = std::min(thread_rows, tallest);
+    return "[" + std::to_string(rows) + "," + std::to_string(even / vector) + "," +
+           std::to_string(thread_rows / together) + "," + std::to_string(vector) + "," +
+           std::to_string(thread_columns / vector) + (tallest > 1 ? "," + std::to_string(together) : "") + "]";
   }
 };
 
@@ -56,21 +63,25 @@ class DeviceContraction {
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
         roles_(*roles_of(sketch.graph, group.anchor)),
-        tiled_(whole_sums(stage_, roles_)) {}
+        tiled_(whole_sums(stage_, roles_)),
+        axes_{axes_across(roles_.broadcast, roles_.rows), axes_across(roles_.vectors, roles_.lanes)} {}
 
   void run() {
     define_knobs();
     if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, unit_of_parts());
     name_ = parts_ > 1 ? tiled_.stage : root_.name;
     sums_ = at_root() ? k_.cache_write(name_) : stage_.name;
-    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_);
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_, axes_);
     tile_outputs();
     tile_sums();
     for (const std::string& copy : copies) {
       k_.step(schedule::ComputeAt{copy, sums_, terms_});
       if (copies.size() < 2) continue;
       const bool first = &copy == &copies.front();
-      if (first || lies_across(roles_.vectors)) keep_apart(copy, first ? roles_.broadcast : roles_.vectors);
+      if (!axes_[first ? 0 : 1].empty())
+        lay_across(copy);
+      else if (first || lies_across(roles_.vectors))
+        keep_apart(copy, first ? roles_.broadcast : roles_.vectors);
     }
     if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, k_.cfg.factor(knob("stages")), "auto"});
     if (parts_ > 1) add_parts(k_, group_);
@@ -85,13 +96,18 @@ class DeviceContraction {
   int64_t widest() const {
     const Operand& operand = roles_.vectors;
     const bool slides = std::ranges::any_of(stage_.sums, [&](const Axis& sum) { return slides_along(operand, sum); });
-    return slides || lies_across(operand) ? 1 : std::max<int64_t>(1, kVectorBytes / bytes_of(operand));
+    return slides || (axes_[1].empty() && lies_across(operand))
+               ? 1
+               : std::max<int64_t>(1, kVectorBytes / bytes_of(operand));
   }
   bool lies_across(const Operand& operand) const {
     const std::vector<ir::Expr>& at = operand.read->at();
     const auto uses = [&](const Axis& axis) { return ir::uses_var(at.back(), axis.var); };
     return !uses(stage_.data[static_cast<size_t>(roles_.lanes)]) && std::ranges::any_of(stage_.sums, uses);
   }
+  // Rows that a thread reads together.
+  int64_t tallest() const { return axes_[0].empty() ? 1 : kVectorBytes / bytes_of(roles_.broadcast); }
+  std::vector<std::string> axes_across(const Operand&, int axis) const;
   int64_t bytes_of(const Operand& operand) const { return k_.graph.at(source_of(operand)).type.bytes(); }
   static int source_of(const Operand& operand) { return operand.through >= 0 ? operand.through : operand.source; }
   // Terms of a tile that need no condition, hardly fewer than these; else as many.
@@ -129,6 +145,7 @@ class DeviceContraction {
   void tile_outputs();
   void tile_sums();
   void keep_apart(const std::string& copy, const Operand&);
+  void lay_across(const std::string& copy);
 
   Sketch& k_;
   const Group& group_;
@@ -136,6 +153,7 @@ class DeviceContraction {
   const Stage& root_;
   const Roles roles_;
   TiledSums tiled_;
+  const std::array<std::vector<std::string>, 2> axes_;  // of the operands' copies, where other than they lie
   int64_t parts_ = 1;
   size_t whole_ = 0;  // of the innermost sums, those of which a tile has all terms
   std::string name_, sums_, thread_, terms_;
@@ -147,11 +165,11 @@ void DeviceContraction::define_knobs() {
   const int64_t columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
   std::vector<std::string> tiles;
   for (const Tile& tile : kTiles)
-    if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest(), columns));
+    if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest(), columns, tallest()));
   for (const Tile& tile : kNarrowTiles)
     if (lies_across(roles_.vectors) && tile.rows < 2 * rows && rows < 2 * tile.rows && tile.columns < 2 * columns)
-      tiles.push_back(tile.json(widest(), columns));
-  if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest(), columns));
+      tiles.push_back(tile.json(widest(), columns, tallest()));
+  if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest(), columns, tallest()));
   const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), unit(), Ends::kUneven);
   const bool few = parts.size() > 1;
   if (few) {
@@ -176,6 +194,40 @@ void DeviceContraction::define_terms(bool few) {
   k_.cfg.define_knob(knob("terms"), up_to(stage_.sums[stage_.sums.size() - 1 - whole_].extent, terms));
 }
 
+// Of products of whole tiles, whose operands are in memory as they are: elements of four bytes come one by one without
+// registers.
+std::vector<std::string> DeviceContraction::axes_across(const Operand& operand, int axis) const {
+  constexpr int64_t kLeast = 64;  // rows and columns
+  const auto extent = [&](int d) { return stage_.data[static_cast<size_t>(d)].extent; };
+  if (roles_.broadcast.through >= 0 || roles_.vectors.through >= 0 ||
+      roles_.broadcast.source == roles_.vectors.source || stage_.sums.size() != 1 || bytes_of(operand) != 4 ||
+      extent(roles_.rows) < kLeast || extent(roles_.lanes) < kLeast)
+    return {};
+  const std::vector<ir::Expr>& at = operand.read->at();
+  const auto is = [&](const ir::Expr& e, const Axis& of) {
+    const auto* var = ir::as<ir::VarRef>(e);
+    return var != nullptr && var->var == of.var;
+  };
+  const Axis& own = stage_.data[static_cast<size_t>(axis)];
+  const auto found = std::ranges::find_if(at, [&](const ir::Expr& e) { return is(e, own); });
+  if (found == at.end() || !is(at.back(), stage_.sums.back())) return {};
+  std::vector<std::string> axes;
+  for (size_t d = 0; d < at.size(); ++d) axes.push_back("ax" + std::to_string(d));
+  std::swap(axes[static_cast<size_t>(found - at.begin())], axes.back());
+  return axes;
+}
+
+// Threads copy along the terms. What they write lies an odd number of 16 bytes apart then, in different banks.
+void DeviceContraction::lay_across(const std::string& copy) {
+  constexpr int64_t kBanks = 32, kApart = 4;
+  std::vector<std::string> loops = data_loops(k_.s, copy);
+  const size_t terms =
+      static_cast<size_t>(std::ranges::find(loops, "ax" + std::to_string(loops.size() - 1)) - loops.begin());
+  k_.step(schedule::StorageAlign{copy, loops[terms], kBanks, kApart});
+  std::swap(loops[terms], loops.back());
+  k_.reorder(copy, loops);
+}
+
 // Rows that a warp reads at once, of which eight have banks of their own: they lie an odd number of 16 bytes apart.
 void DeviceContraction::keep_apart(const std::string& copy, const Operand& operand) {
   const std::vector<ir::Expr>& at = operand.read->at();
@@ -192,7 +244,9 @@ void DeviceContraction::keep_apart(const std::string& copy, const Operand& opera
 void DeviceContraction::tile_outputs() {
   const std::string& name = name_;
   const std::string i = output_axis(roles_.rows), j = output_axis(roles_.lanes);
-  const std::string rows = split(name, i, tile(0)), row = virtually(rows, tile(2));
+  const std::string rows_of_tile = split(name, i, tile(0)),
+                    together = tallest() > 1 ? split(name, rows_of_tile, tile(5)) : "",
+                    rows = together.empty() ? rows_of_tile : rows_of_tile + ".o", row = virtually(rows, tile(2));
   // Vectors first: of rows that are whole ones none is cut.
   const std::string column = split(name, j, tile(3)), vectors = j + ".o";
   const std::string columns = split(name, vectors, tile(1));
@@ -202,7 +256,9 @@ void DeviceContraction::tile_outputs() {
   for (int d : roles_.outer) outer.push_back(output_axis(d));
   if (roles_.share >= 0) outer.push_back(output_axis(roles_.share));
   std::vector<std::string> order = outer;
-  order.insert(order.end(), {i + ".o", vectors + ".o", rows + ".o", columns + ".o", row, thread_, column});
+  order.insert(order.end(), {i + ".o", vectors + ".o", rows + ".o", columns + ".o", row, thread_});
+  if (!together.empty()) order.push_back(together);
+  order.push_back(column);
   k_.reorder(name, order);
   k_.step(schedule::Vectorize{name, column});
   const int64_t in_rows = stage_.data[static_cast<size_t>(roles_.rows)].extent;
@@ -237,6 +293,7 @@ void DeviceContraction::tile_sums() {
   k_.reorder(sums_, order);
   for (const std::string& terms : inner)  // an operand's next ones lie side by side, and are read together
     k_.step(schedule::Unroll{sums_, terms});
+  if (tallest() > 1) k_.step(schedule::Unroll{sums_, i});
   k_.step(schedule::Vectorize{sums_, column});
 }
 

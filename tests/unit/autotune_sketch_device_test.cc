@@ -358,6 +358,8 @@ TEST(SketchDevice, Products) {
   expect_right(matmul(20, 24, 100), 3);
   expect_right(matmul(17, 33, 8, true));
   expect_right(batch_matmul(2, 16, 24, 9));
+  expect_right(matmul(64, 66, 20), 5);
+  expect_right(matmul(65, 64, 24, true), 5);
 }
 
 TEST(SketchDevice, ProductsWithAnEpilogue) { expect_right(dense(20, 33, 12)); }

@@ -11,7 +11,8 @@
 // of elements of two bytes a row of the lane map is half of what memory takes at once.
 //
 // Operands that te.tf32 rounds are rounded on their way there, or before by launches of their own: then the device
-// copies them too.
+// copies them too. Those that lie across the terms are turned on that way, which tensor cores ask for; of products that
+// are worth it.
 //
 // Of few tiles blocks share the terms (device_parts.cc). Only of operands that are read in place. Tiles reach past the
 // end where boxes of both operands bring zeros (schedule/filled.h).
@@ -34,6 +35,8 @@ constexpr int64_t kVectorBytes = 16, kThreads = 128;  // those of a product
 constexpr int64_t kLine = 128;  // bytes of an operand's line in shared memory, or half, or a quarter of that
 constexpr int kLeastColumns = 8;
 constexpr int64_t kRoundedAtOnce = 4, kRounding = 256;  // elements of a thread; threads
+constexpr int64_t kSector = 8;                          // elements that memory takes at once
+constexpr int64_t kLeastTurned = int64_t{1} << 21;      // sums of a product whose operands are
 
 struct Tile {
   int64_t rows, columns;  // of a block
@@ -67,6 +70,7 @@ struct Form {
   int64_t terms = 0;
   bool filled = false;  // past the ends
   bool rounds = false;  // what boxes could bring
+  bool turns = false;   // such an operand
   bool boxes = false;   // one ring of them, for both operands
 };
 
@@ -105,7 +109,10 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
   form.left = along(*roles.broadcast.read, rows, stage.sums.back());
   form.right = along(*roles.vectors.read, columns, stage.sums.back());
   const int bytes = form.product->operand.bytes();
-  const auto fits = [&](Along a) { return a == Along::kTerms || (a == Along::kAcross && bytes == 2); };
+  const bool rounds = form.product->operand == form.product->sum, turns = filled && rounds && stage.sums.size() == 1 &&
+                                                                          stage.sums.back().extent % kSector == 0 &&
+                                                                          rows.extent * columns.extent >= kLeastTurned;
+  const auto fits = [&](Along a) { return a == Along::kTerms || (a == Along::kAcross && (bytes == 2 || turns)); };
   if (!fits(form.left) || !fits(form.right)) return std::nullopt;
   for (const Tile& tile : tiles_of(rows.extent, columns.extent, filled))
     if (form.right == Along::kTerms || tile.columns * bytes >= kLine / 4) form.tiles.push_back(tile);
@@ -115,9 +122,10 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
   if (filled && form.terms == 0 && terms >= kLine / bytes) form.terms = kLine / bytes;
   form.filled = filled;
   const bool one_ring = filled && stage.sums.size() == 1 && stage.sums.back().extent > form.terms;
-  form.rounds = one_ring && form.product->operand == form.product->sum;
+  form.rounds = one_ring && rounds;
   form.boxes = one_ring && !form.rounds;
-  if (form.tiles.empty() || form.terms == 0) return std::nullopt;
+  form.turns = turns && (form.left == Along::kAcross || form.right == Along::kAcross);
+  if (form.tiles.empty() || form.terms == 0 || (form.turns && !form.rounds)) return std::nullopt;
   return form;
 }
 
@@ -146,8 +154,8 @@ class GroupContraction {
     std::vector<int64_t> blocks{kEachTile, processors, 2 * processors};
     if (form_.boxes) blocks.pop_back();
     if (!few_) k_.cfg.define_knob(knob("blocks"), blocks);
-    if (form_.rounds && !few_) k_.cfg.define_knob(knob("rounded"), std::vector<int64_t>{0, 1});
-    rounded_ = form_.rounds && !few_ && k_.cfg.value(knob("rounded")) == 1;
+    if (form_.rounds && !form_.turns && !few_) k_.cfg.define_knob(knob("rounded"), std::vector<int64_t>{0, 1});
+    rounded_ = form_.turns || (form_.rounds && !few_ && k_.cfg.value(knob("rounded")) == 1);
     parts_ = few_ ? k_.cfg.value(knob("parts")) : 1;
     if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, form_.terms);
     const bool staged = !at_root() && is_staged();
@@ -235,18 +243,30 @@ void GroupContraction::tile_epilogue() {
   compute_by_lanes(name, row, column, tiles);
 }
 
+// Of what is turned a thread reads a column of neighbours, whose rows it then stores by whole vectors.
 std::vector<std::string> GroupContraction::share_rounded() {
   std::vector<std::string> copies;
   for (const Operand* operand : {&roles_.broadcast, &roles_.vectors}) {
+    const bool turned = (operand == &roles_.broadcast ? form_.left : form_.right) == Along::kAcross;
     const std::string& name = k_.graph.at(operand->source).name;
     const std::string rounded = k_.s.nest().unique_name(name + ".global");
-    k_.step(schedule::CacheRead{name, ir::Scope::kGlobal, {sums_.stage}});
+    std::vector<std::string> axes;
+    for (size_t d = 0; turned && d < operand->read->at().size(); ++d) axes.push_back("ax" + std::to_string(d));
+    if (turned) std::swap(axes[axes.size() - 2], axes.back());
+    k_.step(schedule::CacheRead{name, ir::Scope::kGlobal, {sums_.stage}, axes});
     std::vector<std::string> loops = data_loops(k_.s, rounded);
-    const std::string element = split(rounded, loops.back(), kRoundedAtOnce);
-    loops.back() += ".o";
+    const std::string last = loops.back(), sector = turned ? split(rounded, last, kSector) : last,
+                      element = split(rounded, sector, kRoundedAtOnce);
+    loops.back() = last + ".o";
+    if (turned) std::swap(loops[loops.size() - 2], loops.back());
+    std::vector<std::string> order = loops;
+    if (turned) order.push_back(sector + ".o");
+    order.push_back(element);
+    k_.reorder(rounded, order);
     const std::string all = k_.fuse(rounded, loops);
     share(k_, rounded, all, kRounding);
     k_.bind(rounded, all + ".o", "blockIdx.x");
+    if (turned) k_.step(schedule::Unroll{rounded, sector + ".o"});
     k_.step(schedule::Vectorize{rounded, element});
     copies.push_back(k_.s.nest().unique_name(rounded + ".shared"));
     k_.step(schedule::CacheRead{rounded, ir::Scope::kShared, {sums_.stage}});

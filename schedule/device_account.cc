@@ -44,7 +44,7 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
   launch.waves = launch.blocks / (launch.resident * device.processors);
   launch.used = launch.blocks / (turns * device.processors);
   const double slots = launch.by_registers ? std::min(2.0, launch.slots) : launch.slots;
-  const bool alone = launch.resident < 2 && launch.turns < 1 && launch.shared > 0;
+  const bool alone = launch.turns < 1 && 2 * launch.shared > static_cast<double>(device.shared_bytes);
   launch.hidden = std::min(1.0, held * slots / (alone ? kHidingAlone : kHiding));
 }
 

@@ -20,7 +20,10 @@ void cache_read(Stepper& s, const std::string& name) {
   std::vector<std::string> readers = s.direct_readers(name);
   if (readers.empty()) return;
   if (readers.size() > 1 && s.random().chance(50)) readers.resize(1);
-  s.must(CacheRead{name, s.scope(), readers});
+  std::vector<std::string> axes;
+  const size_t rank = s.stage(name).op->outputs[0].shape.size();
+  for (size_t d = s.random().chance(25) ? rank : 0; d-- > 0;) axes.push_back("ax" + std::to_string(d));
+  if (s.must(CacheRead{name, s.scope(), readers, axes}) && axes.size() > 1) s.count("cache_read of other axes");
 }
 
 void hoist(Stepper& s, const std::string& name) {

@@ -1,7 +1,10 @@
 #include "codegen/cuda/launches.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
+#include "codegen/scratch.h"
 #include "src/ir/externs.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
@@ -160,10 +163,49 @@ int64_t kept_bytes(const Stmt& s) {
   return inside + own;
 }
 
+// Registers that a thread has where it waits for others and reads later, at most at once, each as wide as what is
+// calculated. Nothing where it reads memory behind a wait, which takes as many more as a compiler likes.
+std::optional<int64_t> live_registers(const Stmt& body) {
+  struct Life {
+    int64_t registers, from, to;  // waits that were over
+  };
+  std::map<uint64_t, Life> lives;
+  int64_t waits = 0;
+  bool reads_on = false;
+  walk(
+      body,
+      [&](const Stmt& s) {
+        const auto* sync = as<Sync>(s);
+        waits += sync && sync->op == SyncOp::kBlock ? 1 : 0;
+        const auto* a = as<Allocate>(s);
+        if (a && a->buffer.scope() == Scope::kLocal)
+          lives[a->buffer.id()] = {known_elements(a->buffer).value_or(1) * std::max(1, a->buffer.element().bytes() / 4),
+                                   waits, waits};
+        return true;
+      },
+      [&](const Expr& e) {
+        const auto* l = as<Load>(e);
+        if (const auto life = l ? lives.find(l->buffer.id()) : lives.end(); life != lives.end())
+          life->second.to = waits;
+        else if (l && waits > 0 && l->buffer.scope() == Scope::kArgument)
+          reads_on = true;
+        return true;
+      });
+  if (reads_on) return std::nullopt;
+  int64_t most = 0;
+  for (int64_t wait = 0; wait < waits; ++wait) {
+    int64_t kept = 0;
+    for (const auto& [id, life] : lives) kept += life.from <= wait && wait < life.to ? life.registers : 0;
+    most = std::max(most, kept);
+  }
+  return most;
+}
+
 }  // namespace
 
 int64_t blocks_at_once(const Stmt& body, int64_t threads, int64_t shared_bytes, const Target& target) {
-  constexpr int64_t kFew = 128, kRegisters = 65536, kOthers = 14, kBytesOfOne = 4;
+  constexpr int64_t kFew = 128, kRegisters = 65536, kOthers = 14, kFewOthers = 8, kBytesOfOne = 4;
+  constexpr int64_t kRow = 16;  // registers: what keeps less is bound by what it reads, which takes others
   bool sums = false, multiplies = false;
   walk(
       body, [](const Stmt&) { return true; },
@@ -174,6 +216,8 @@ int64_t blocks_at_once(const Stmt& body, int64_t threads, int64_t shared_bytes, 
   if (!sums || multiplies || threads <= kFew || !meets(body) ||
       2 * shared_bytes > target.abilities.device->shared_bytes)
     return 1;
+  const auto live = live_registers(body);
+  if (live && *live >= kRow && 3 * threads * (*live + kFewOthers) <= kRegisters) return 3;
   return 2 * threads * (kept_bytes(body) / kBytesOfOne + kOthers) <= kRegisters ? 2 : 1;
 }
 

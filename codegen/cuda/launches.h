@@ -30,7 +30,7 @@ struct DeviceProgram {
 DeviceProgram device_program(const ir::Program&, const Target&);
 
 // How many blocks of so many threads a processor is to have room for. All warps of one wait at once for what they sum
-// up together; of two, where registers and shared memory are enough for what they keep, the other goes on.
+// up together; of two or three, where registers and shared memory are enough for what they keep, others go on.
 int64_t blocks_at_once(const ir::Stmt& body, int64_t threads, int64_t shared_bytes, const Target&);
 
 // A launch as a program of its own, for whatever arrays and sizes it is called with: behind its own scalars stand how

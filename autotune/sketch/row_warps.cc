@@ -24,7 +24,7 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr int64_t kLanes = ir::kLanesOfWarp, kBytes = 16;  // of a vector
-constexpr int64_t kRowsTogether = 4;                       // of one warp each in a block
+constexpr int64_t kRowsTogether = 4, kLongRows = 2;        // of one warp each in a block
 constexpr int64_t kMostOfALane = 32;                       // elements of a row
 constexpr int64_t kMostThreads = support::kMostThreadsOfBlock;
 
@@ -177,7 +177,8 @@ void apply_row_warps(Sketch& sketch, const Group& group, const RowWarps& of) {
   rows.pop_back();
   std::string row = sketch.fuse(root.name, rows);
   if (warps == 1) {
-    sketch.step(schedule::Split{root.name, row, kRowsTogether, {}, ir::Tail::kAuto});
+    const int64_t together = of.length / kLanes < of.of_a_lane ? kRowsTogether : kLongRows;
+    sketch.step(schedule::Split{root.name, row, together, {}, ir::Tail::kAuto});
     sketch.bind(root.name, row + ".o", "blockIdx.x");
     sketch.bind(root.name, row + ".i", "threadIdx.y");
     row += ".i";

@@ -69,6 +69,8 @@ Reads reads_of(const Graph& graph, const Stage& stage, const Access& read, int64
   return whole && !graph.at(read.stage).type.is_packed() ? Reads::kNeighbours : Reads::kUneven;
 }
 
+}  // namespace
+
 // The same of a row, whose elements need not be read in place; nor are what sums read. Of what is read again and again,
 // such as one row for all others, wider elements are several vectors.
 int64_t widest_of_rows(const Graph& graph, int root) {
@@ -87,15 +89,17 @@ int64_t widest_of_rows(const Graph& graph, int root) {
   return 1;
 }
 
-// Whether a sum is what the root alone reads, each where it writes, and no other rule takes it.
-bool is_a_threads_own(const Graph& graph, int root, int sum) {
+// Whether a sum is what the root alone reads, each where it writes, and no rule before the named one takes it.
+bool is_a_threads_own(const Graph& graph, int root, int sum, std::string_view rule) {
   const Stage &stage = graph.at(root), &of = graph.at(sum);
   if (!of.reduces() || of.output || of.readers != std::vector{root} || of.bodies.size() != 1 || of.type.is_packed() ||
       stage.type.is_packed())
     return false;
   const auto reads = [&](const Access& read) { return read.stage != sum || is_in_place(graph, stage, read); };
-  return std::ranges::all_of(stage.reads, reads) && !is_taken_before(graph, sum, kName);
+  return std::ranges::all_of(stage.reads, reads) && !is_taken_before(graph, sum, rule);
 }
+
+namespace {
 
 // The widest vectors that the root and the sums before it have in common.
 int64_t widest_of_all(const Graph& graph, const Group& group) {
@@ -122,7 +126,7 @@ std::optional<Group> match_device_pointwise(const Graph& graph, int root) {
   if (!known || stage.data.empty() || stage.elements == 0) return std::nullopt;
   Group group{root, root, {}};
   for (int sum = 0; sum < root; ++sum)
-    if (stage.kind == StageKind::kPointwise && is_a_threads_own(graph, root, sum)) group.members.push_back(sum);
+    if (stage.kind == StageKind::kPointwise && is_a_threads_own(graph, root, sum, kName)) group.members.push_back(sum);
   group.members.push_back(root);
   return group;
 }

@@ -37,6 +37,7 @@ constexpr Rule kDeviceRules[] = {
     {"device_columns",     match_device_columns,     apply_device_columns,     "before pointwise, which gives a column to one thread"},
     {"device_transposed",  match_device_transposed,  apply_device_transposed,  "before pointwise, which reads one side of memory by single elements"},
     {"device_scan",        match_device_scan,        apply_device_scan,        "anywhere: no other rule takes scans, and what their times compute comes before them"},
+    {"device_windows",     match_device_windows,     apply_device_windows,     "before pointwise, whose threads have a window each"},
     {"device_pointwise",   match_device_pointwise,   apply_device_pointwise,   "last: each thread has elements of its own"},
 };
 // clang-format on

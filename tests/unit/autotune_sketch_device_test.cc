@@ -238,8 +238,8 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(transposed(64, 40)), Names{"device_transposed"});
   EXPECT_EQ(rules(transposed(64, 9)), Names{"device_pointwise"});
   EXPECT_EQ(rules(transposed(16, 1 << 22)), Names{"device_transposed"});
-  EXPECT_EQ(rules(transposed(1 << 22, 16)), Names{"device_pointwise"});  // more blocks than there may be along y
-  EXPECT_EQ(rules(transposed(16, 16, 1 << 17)), Names{"device_pointwise"});
+  EXPECT_EQ(rules(transposed(1 << 22, 16)), Names{"device_transposed"});  // more blocks than there may be along y
+  EXPECT_EQ(rules(transposed(16, 16, 1 << 17)), Names{"device_transposed"});
 }
 
 TEST(SketchDevice, Transposes) {
@@ -403,6 +403,23 @@ TEST(SketchDevice, Convolutions) {
   expect_right(convolution({.size = 7, .in = 4, .out = 16, .kernel = 1, .stride = 2}), 2);
   expect_right(convolution_of_planes(5, 17, 9, 3), 3);
   expect_right(convolution_of_planes(3, 16, 20, 5, 2), 2);
+}
+
+// Of channels that lie side by side: with padding and without, of 16-bit and wider elements, along one axis and two.
+TEST(SketchDevice, WindowsOfChannels) {
+  const auto depthwise = [](const char* type, int64_t size, int64_t stride, int64_t padding, const char* out) {
+    const Tensor D = te::placeholder({2, size, size, 16}, type, "D"), W = te::placeholder({3, 3, 16, 1}, type, "W");
+    const te::ops::ConvOptions options{.stride = {stride}, .padding = {padding}, .out_dtype = out};
+    return Args{D, W, te::ops::depthwise_conv2d(D, W, options)};
+  };
+  expect_right(depthwise("float16", 8, 1, 1, "float16"), 3);
+  expect_right(depthwise("float32", 7, 1, 1, "float32"), 3);
+  expect_right(depthwise("float32", 9, 2, 1, "float32"), 2);
+  expect_right(depthwise("float32", 8, 1, 0, "float32"), 2);
+  const Tensor A = te::placeholder({3, 10, 8}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, 3, "k");
+  const auto largest = [&](Var n, Var x, Var c) { return te::max(A(n, Expr(x) + Expr(k), c), {k}); };
+  expect_right({A, te::compute({3, 8, 8}, largest, "B")}, 3);
 }
 
 TEST(SketchDevice, RowsAndElements) {

@@ -6,10 +6,11 @@
 
 namespace tw::autotune {
 
-// The account of schedule/device_account.h, of all launches; kNever for a launch that fits no processor: a number that
-// models can be fitted to.
+// Seconds of what fits no processor: a number, as models are fitted to it.
+inline constexpr double kNever = 1e9;
+
+// The account of schedule/device_account.h, of all launches; kNever where one of them fits no processor.
 // REQUIRES: machine.device.
-inline constexpr double kNever = 1e9;  // seconds
 double estimate_device_seconds(const schedule::Schedule&, const schedule::Machine&);
 
 // How many of these it lacks: blocks for each processor, or two waves, in the launch that takes longest; banks of their

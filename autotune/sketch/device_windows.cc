@@ -13,6 +13,8 @@
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
+#include "src/ir/interval.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -20,7 +22,7 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr std::string_view kName = "device_windows";  // in the table of rules
-constexpr int64_t kMostTogether = 8;                  // windows of a thread
+constexpr int64_t kMostSpanned = 20;                  // elements of a row and lane that a thread keeps
 
 const Axis& along_of(const Stage& stage) { return stage.data[stage.data.size() - 2]; }
 
@@ -47,11 +49,19 @@ struct Windows {
   std::vector<int64_t> together;
 };
 
-// So many that divide the windows of a row, four first.
-std::vector<int64_t> values_for(int64_t windows) {
+// Elements of a row that so many windows have together; none where that is not known.
+int64_t span_of(const Stage& stage, const Access& read, const Axis& sum, int64_t windows) {
+  const ir::Expr& slides = read.at()[read.at().size() - 2];
+  ir::Bounds bounds{{along_of(stage).var.id(), {0, windows - 1}}, {sum.var.id(), {0, sum.extent - 1}}};
+  const ir::Interval span = ir::interval_of(ir::simplify(slides, bounds), bounds);
+  return span.bounded() && span.hi - span.lo < kMostSpanned ? span.hi - span.lo + 1 : 0;
+}
+
+// So many that divide the windows of a row, four first, of which a thread has room for the elements.
+std::vector<int64_t> values_for(const Stage& stage, const Access& read, const Axis& sum) {
   std::vector<int64_t> values;
   for (const int64_t n : {4, 7, 2, 8, 5, 3, 6})
-    if (windows % n == 0 && n <= kMostTogether) values.push_back(n);
+    if (along_of(stage).extent % n == 0 && span_of(stage, read, sum, n) > 0) values.push_back(n);
   if (values.size() > 2) values.resize(2);
   values.push_back(1);
   return values;
@@ -69,8 +79,8 @@ std::optional<Windows> windows_of(const Graph& graph, int anchor) {
     if (of.sum >= 0) return std::nullopt;
     of.sum = sum;
     of.source = read.stage;
+    of.together = values_for(stage, read, stage.sums[static_cast<size_t>(sum)]);
   }
-  of.together = values_for(along_of(stage).extent);
   if (of.sum < 0 || of.together.size() < 2 || graph.at(of.source).type.is_packed()) return std::nullopt;
   for (const int source : stage.direct) {
     const Stage& padded = graph.at(source);

@@ -43,10 +43,13 @@ std::vector<size_t> copied_outputs(const LoopNest& nest, const StageNest& source
 }
 
 // Which axis of the source each of the copy is.
-Result<std::vector<size_t>> order_of(const CacheRead& step, size_t rank) {
+Result<std::vector<size_t>> order_of(const CacheRead& step, size_t rank, bool in_scan) {
   std::vector<size_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
   if (step.axes.empty()) return order;
+  if (in_scan)
+    return refuse(step.kName, "axes must be those of " + step.stage + ", which a scan computes: the first is its time")
+           << "copy what is read outside of the scan, or reorder the copy's loops";
   std::vector<std::string> names, wanted = step.axes;
   for (const size_t d : order) names.push_back("ax" + std::to_string(d));
   std::ranges::sort(wanted);
@@ -125,7 +128,8 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
                     "the readers must not read outputs of different shapes, as they do of the scan " + step.stage)
              << "one copy has one shape; make a te.compute of each that is to be copied";
   TW_TRY(const std::vector<size_t> order,
-         order_of(step, nest.stage(source).op->outputs[outputs.empty() ? 0 : outputs[0]].shape.size()));
+         order_of(step, nest.stage(source).op->outputs[outputs.empty() ? 0 : outputs[0]].shape.size(),
+                  scan_around(nest, source) != kNone));
   LoopNest next = nest;
   std::string name = nest.unique_name(step.stage + "." + to_string(step.scope));
   StageNest copy = make_stage(name, copy_of(nest.stage(source), outputs, order, name), nest.scalars());

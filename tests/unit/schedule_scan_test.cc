@@ -60,6 +60,26 @@ TEST(Scan, APredicateMayNotLeaveOutWhatTheUpdatesRead) {
             "before");
 }
 
+// Its first axis is the time at which it is computed.
+TEST(Scan, ACopyOfAnUpdateKeepsItsAxes) {
+  const Tensor X = te::placeholder({5, 8}, "float32", "X"), state = te::placeholder({5, 8}, "float32", "state");
+  const Tensor init = te::compute({1, 8}, [&](Var t, Var i) { return X(0, i); }, "init");
+  const Tensor update =
+      te::compute({5, 8}, [&](Var t, Var i) { return plus(state(plus(t, -1), i), X(t, i)); }, "update");
+  const Tensor S = te::scan({init}, {update}, {state}, "S")[0];
+  const Tensor C = te::compute({5, 8}, [&](Var t, Var i) { return S(t, i); }, "C");
+  Schedule s({C});
+  s.apply(CacheRead{"S", ir::Scope::kGlobal, {"C"}, {"ax1", "ax0"}});
+  EXPECT_TRUE(s.check().ok());
+  try {
+    s.apply(CacheRead{"update", ir::Scope::kGlobal, {"S"}, {"ax1", "ax0"}});
+    FAIL() << "not refused";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("axes must be those of update, which a scan computes"), std::string::npos)
+        << e.what();
+  }
+}
+
 TEST(Tuple, OldValuesAreReadBeforeNewOnesAreWritten) {
   te::Reducer argmax;
   argmax.combine = [](const std::vector<Var>& x, const std::vector<Var>& y) -> std::vector<Expr> {

@@ -15,7 +15,7 @@ def attention(q, k, v, *, mask=None, causal=False, past=0, window=None, softcap=
     window, a pair: t takes part where ``s + past - left <= t <= s + past + right``, -1 is no end; softcap, a number c:
     ``c * tanh(score / c)`` instead of each score, before the mask; scale, by default ``1 / sqrt(D)``.
     Returns: ``[.., S, E]``; 0 where nothing takes part. Halves are calculated with in float32 and rounded once,
-    but for the weights, which are rounded to their type before they multiply v.
+    but for weights of bfloat16, which are rounded to it before they multiply v.
     Raises: ExprError where shapes do not agree, DTypeError where a tensor is not of floats.
 
     >>> Q = te.placeholder((2, 8, 10, 64), name="Q")

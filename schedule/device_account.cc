@@ -90,12 +90,13 @@ void time(LaunchAccount& launch, const DeviceRates& device) {
   const double spilled = launch.spills ? kSpilled : 1;
   const double cycles = device.processors * launch.used * launch.hidden * device.hertz;
   for (StageAccount& stage : launch.stages) {
-    stage.seconds = {stage.products / device.tensor_products / cycles,
-                     stage.arithmetic * spilled * DeviceCounter::kWarp / device.lanes / cycles,
-                     stage.instructions * spilled / kIssues / cycles,
-                     stage.wavefronts / cycles,
-                     stage.sectors * DeviceCounter::kSector / (device.l2_bytes * launch.used * launch.hidden),
-                     stage.bytes / (device.memory * std::min(1.0, 2 * launch.used * launch.hidden))};
+    stage.seconds = {
+        stage.products / device.tensor_products / cycles,
+        stage.arithmetic * spilled * DeviceCounter::kWarp / device.lanes / cycles,
+        stage.instructions * spilled / kIssues / cycles,
+        stage.wavefronts / cycles,
+        (stage.sectors - stage.answered) * DeviceCounter::kSector / (device.l2_bytes * launch.used * launch.hidden),
+        stage.bytes / (device.memory * std::min(1.0, 2 * launch.used * launch.hidden))};
     stage.bound = longest(stage.seconds);
     for (size_t term = 0; term < launch.seconds.size(); ++term) launch.seconds[term] += stage.seconds[term];
   }

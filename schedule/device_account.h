@@ -30,6 +30,7 @@ struct StageAccount {
   double arithmetic = 0, instructions = 0;         // of warps; arithmetic among the instructions
   double requests = 0, wavefronts = 0, least = 0;  // to shared memory: what they take, and would without conflicts
   double sectors = 0, bytes = 0;                   // of L2, and of memory
+  double answered = 0;                             // sectors that come with those of other processors
   DeviceSeconds seconds{};                         // that each takes alone, with the launch's processors
   DeviceTerm bound = kIssue;
   bool after = false;  // the sums that the launch's other stages are for

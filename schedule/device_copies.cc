@@ -59,7 +59,7 @@ void DeviceCounter::copies(const StageView& view, LaunchAccount& launch, double 
     } else if (scope_of(source_of(view, access)) == ir::Scope::kGlobal) {
       const double sectors = warps * kWarp * bytes / kSector / (boxes ? readers_of(view, access) : 1);
       to_memory(access, sectors, stage);
-      if (boxes) stage.sectors -= sectors * kAnsweredTogether;
+      if (boxes) stage.answered += sectors * kAnsweredTogether;
     }
   }
   stage.operations += warps * kWarp * view.operations;

@@ -76,9 +76,10 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
 }
 
 std::vector<std::string> rarely_met(const Tally& tally, const Judges& judges) {
-  // Of a few products of four warps, which are few themselves.
+  // Of a few products of four warps, which are few themselves; windows of which several divide a row of whole vectors,
+  // which SketchDevice.WindowsOfChannels has.
   const auto may_be_rare = [](const std::string& name) {
-    return name == schedule::Roles::kName || name == schedule::Cluster::kName;
+    return name == schedule::Roles::kName || name == schedule::Cluster::kName || name == "automatic device_windows";
   };
   std::vector<std::string> rare;
   for (const auto& [group, names] : expected_coverage())

@@ -292,7 +292,7 @@ def test_what_follows_sums_is_computed_by_the_lanes_that_have_them(asked):
             s, args = space[index].instantiate()
             f = tw.build(s, args, target="cuda -arch=sm_90a")
             text = f.source("cuda")
-            assert "wgmma" in text and "__shared__ float" not in text, space[index].knobs
+            assert "wgmma" in text and ("__shared__ float" not in text or space[index].knobs["C.staged"]), space[index].knobs
             d = tw.device_array(np.zeros((n, m), of[out]))
             f(*map(tw.device_array, [a, b, *more]), d)
             assert (d.numpy() == wanted.astype(of[out])).all(), space[index].knobs

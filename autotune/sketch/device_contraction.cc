@@ -204,13 +204,9 @@ std::vector<std::string> DeviceContraction::axes_across(const Operand& operand, 
       extent(roles_.rows) < kLeast || extent(roles_.lanes) < kLeast)
     return {};
   const std::vector<ir::Expr>& at = operand.read->at();
-  const auto is = [&](const ir::Expr& e, const Axis& of) {
-    const auto* var = ir::as<ir::VarRef>(e);
-    return var != nullptr && var->var == of.var;
-  };
   const Axis& own = stage_.data[static_cast<size_t>(axis)];
-  const auto found = std::ranges::find_if(at, [&](const ir::Expr& e) { return is(e, own); });
-  if (found == at.end() || !is(at.back(), stage_.sums.back())) return {};
+  const auto found = std::ranges::find_if(at, [&](const ir::Expr& e) { return is_axis(e, own); });
+  if (found == at.end() || !is_axis(at.back(), stage_.sums.back())) return {};
   std::vector<std::string> axes;
   for (size_t d = 0; d < at.size(); ++d) axes.push_back("ax" + std::to_string(d));
   std::swap(axes[static_cast<size_t>(found - at.begin())], axes.back());

@@ -51,16 +51,12 @@ enum class Along : uint8_t { kNothing, kTerms, kAcross };
 
 Along along(const Access& read, const Axis& across, const Axis& terms) {
   const std::vector<ir::Expr>& at = read.at();
-  const auto is = [](const ir::Expr& e, const Axis& axis) {
-    const auto* var = ir::as<ir::VarRef>(e);
-    return var && var->var == axis.var;
-  };
   if (at.size() < 2) return Along::kNothing;
   for (size_t d = 0; d + 2 < at.size(); ++d)
     if (ir::uses_var(at[d], across.var) || ir::uses_var(at[d], terms.var)) return Along::kNothing;
   const ir::Expr &last = at.back(), &line = at[at.size() - 2];
-  if (is(last, terms) && is(line, across)) return Along::kTerms;
-  return is(last, across) && is(line, terms) ? Along::kAcross : Along::kNothing;
+  if (is_axis(last, terms) && is_axis(line, across)) return Along::kTerms;
+  return is_axis(last, across) && is_axis(line, terms) ? Along::kAcross : Along::kNothing;
 }
 
 struct Form {
@@ -200,7 +196,7 @@ class GroupContraction {
   void tile_epilogue();
   void stage_epilogue();
   void compute_by_lanes(const std::string& name, const std::string& rows, const std::string& columns,
-                        std::vector<std::string> tiles);
+                        const std::vector<std::string>& tiles);
   std::string tile_sums();
 
   Sketch& k_;
@@ -277,7 +273,7 @@ std::vector<std::string> GroupContraction::share_rounded() {
 // Its loops are those by which the lanes have the sums: a warp's 16 rows, of which a lane has one and that eight below,
 // and of each 8 columns two neighbours.
 void GroupContraction::compute_by_lanes(const std::string& name, const std::string& rows, const std::string& columns,
-                                        std::vector<std::string> tiles) {
+                                        const std::vector<std::string>& tiles) {
   constexpr int64_t kRowsOfWarp = 16, kRowsOfEight = 8, kColumnsOfEight = 8, kColumnsOfLane = 2;
   const std::string warp = split(name, rows, form_.product->m), half = split(name, warp, kRowsOfWarp),
                     row = split(name, half, kRowsOfEight);

@@ -28,10 +28,8 @@ constexpr int64_t kVectorBytes = 16;
 // Whether it reads the element that the stage writes, of a tensor of the same shape.
 bool is_in_place(const Graph& graph, const Stage& stage, const Access& read) {
   if (graph.at(read.stage).shape != stage.shape || read.at().size() != stage.data.size()) return false;
-  for (size_t d = 0; d < stage.data.size(); ++d) {
-    const auto* var = ir::as<ir::VarRef>(read.at()[d]);
-    if (var == nullptr || !(var->var == stage.data[d].var)) return false;
-  }
+  for (size_t d = 0; d < stage.data.size(); ++d)
+    if (!is_axis(read.at()[d], stage.data[d])) return false;
   return true;
 }
 

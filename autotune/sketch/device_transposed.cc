@@ -54,9 +54,7 @@ std::vector<std::string> tiles_of(const Stage& stage, int64_t processors) {
 std::vector<size_t> axes_of(const Stage& stage, const Access& read) {
   std::vector<size_t> axes;
   for (const ir::Expr& at : read.at()) {
-    const auto* var = ir::as<ir::VarRef>(at);
-    const auto is_it = [&](const Axis& axis) { return var != nullptr && var->var == axis.var; };
-    const auto found = std::ranges::find_if(stage.data, is_it);
+    const auto found = std::ranges::find_if(stage.data, [&](const Axis& axis) { return is_axis(at, axis); });
     const auto axis = static_cast<size_t>(found - stage.data.begin());
     if (found == stage.data.end() || std::ranges::find(axes, axis) != axes.end()) return {};
     axes.push_back(axis);

@@ -26,11 +26,6 @@ constexpr int64_t kMostSpanned = 20;                  // elements of a row and l
 
 const Axis& along_of(const Stage& stage) { return stage.data[stage.data.size() - 2]; }
 
-bool is_axis(const ir::Expr& e, const Axis& axis) {
-  const auto* var = ir::as<ir::VarRef>(e);
-  return var && var->var == axis.var;
-}
-
 // The sum along which windows slide over the read, which ends in the stage's own last axis; -1: none does.
 int sliding_sum(const Stage& stage, const Access& read) {
   const std::vector<ir::Expr>& at = read.at();

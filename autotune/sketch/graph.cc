@@ -353,6 +353,11 @@ bool reads_in_place(const Graph& graph, int reader, int stage) {
   return any;
 }
 
+bool is_axis(const ir::Expr& e, const Axis& axis) {
+  const auto* var = ir::as<ir::VarRef>(e);
+  return var != nullptr && var->var == axis.var;
+}
+
 std::optional<int64_t> stride_along(const Access& read, const Axis& axis) {
   for (size_t d = 0; d + 1 < read.at().size(); ++d)
     if (ir::uses_var(read.at()[d], axis.var)) return std::nullopt;

@@ -14,6 +14,14 @@ using te::Var;
 
 Expr plus(Expr a, Expr b) { return te::arith(BinOp::kAdd, std::move(a), std::move(b)); }
 
+Tensor running_sums() {
+  const Tensor X = te::placeholder({5, 8}, "float32", "X"), state = te::placeholder({5, 8}, "float32", "state");
+  const Tensor init = te::compute({1, 8}, [&](Var t, Var i) { return X(0, i); }, "init");
+  const Tensor update =
+      te::compute({5, 8}, [&](Var t, Var i) { return plus(state(plus(t, -1), i), X(t, i)); }, "update");
+  return te::scan({init}, {update}, {state}, "S")[0];
+}
+
 TEST(Scan, WhatDependsOnTheStateIsComputedAtItsTime) {
   const Tensor X = te::placeholder({5, 8}, "float32", "X"), state = te::placeholder({5, 8}, "float32", "state");
   const Tensor init = te::compute({1, 8}, [&](Var t, Var i) { return X(0, i); }, "init");
@@ -45,11 +53,7 @@ TEST(Scan, WhatDependsOnTheStateIsComputedAtItsTime) {
 }
 
 TEST(Scan, APredicateMayNotLeaveOutWhatTheUpdatesRead) {
-  const Tensor X = te::placeholder({5, 8}, "float32", "X"), state = te::placeholder({5, 8}, "float32", "state");
-  const Tensor init = te::compute({1, 8}, [&](Var t, Var i) { return X(0, i); }, "init");
-  const Tensor update =
-      te::compute({5, 8}, [&](Var t, Var i) { return plus(state(plus(t, -1), i), X(t, i)); }, "update");
-  const Tensor S = te::scan({init}, {update}, {state}, "S")[0];
+  const Tensor S = running_sums();
   const Tensor C = te::compute({5, 4}, [&](Var t, Var i) { return S(t, i); }, "C");
   Schedule s({C});
   s.apply(SetStorePredicate{"S", "i1 < 4"});
@@ -62,11 +66,7 @@ TEST(Scan, APredicateMayNotLeaveOutWhatTheUpdatesRead) {
 
 // Its first axis is the time at which it is computed.
 TEST(Scan, ACopyOfAnUpdateKeepsItsAxes) {
-  const Tensor X = te::placeholder({5, 8}, "float32", "X"), state = te::placeholder({5, 8}, "float32", "state");
-  const Tensor init = te::compute({1, 8}, [&](Var t, Var i) { return X(0, i); }, "init");
-  const Tensor update =
-      te::compute({5, 8}, [&](Var t, Var i) { return plus(state(plus(t, -1), i), X(t, i)); }, "update");
-  const Tensor S = te::scan({init}, {update}, {state}, "S")[0];
+  const Tensor S = running_sums();
   const Tensor C = te::compute({5, 8}, [&](Var t, Var i) { return S(t, i); }, "C");
   Schedule s({C});
   s.apply(CacheRead{"S", ir::Scope::kGlobal, {"C"}, {"ax1", "ax0"}});

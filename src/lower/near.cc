@@ -90,12 +90,18 @@ Stmt with_near(const Stmt& s, bool fused) {
   return allocate(x, seq({fill, allocate(all, seq({store(all, {first}, boolean(true)), test, either}))}));
 }
 
+Stmt visit(const Stmt& s, bool fused) {
+  const Stmt done = with_near(s, fused);
+  const auto* f = as<For>(s);
+  if (!done.same_as(s) || (f && f->kind == ForKind::kVectorized)) return done;
+  return map_children(s, [&](const Stmt& child) { return visit(child, fused); }, [](const Expr& e) { return e; });
+}
+
 }  // namespace
 
 Program near(const Program& p, const Target& target) {
-  const auto fast = [&](const Stmt& s) { return with_near(s, target.abilities.fma); };
   Program out = p;
-  out.body = rewrite(p.body, fast, [](const Expr& e) { return e; });
+  out.body = visit(p.body, target.abilities.fma);
   return out;
 }
 

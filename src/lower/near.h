@@ -12,7 +12,8 @@
 //
 // The ends of the range of exp, and two factors in the place of 2^n, take a third of its instructions. Both ways give
 // the same bits. Requires: a program of launches; stands before `vectorize`. Leaves alone: all but loops of a few
-// iterations around one store, whose arguments of exp are float32, evaluated in any case, and not what is stored.
+// iterations around one store, whose arguments of exp are float32, evaluated in any case, and not what is stored; what
+// stands in lanes.
 #pragma once
 
 #include "tensorwright/ir.h"

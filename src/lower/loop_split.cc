@@ -10,6 +10,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
+#include "src/lower/inner_split.h"
 #include "src/lower/join.h"
 #include "src/lower/launches.h"
 #include "src/lower/loop_extent.h"
@@ -64,13 +65,31 @@ class LoopSplitter {
     if (extent == 1) return visit(substitute(f.body, {{f.var.id(), Expr(0)}}), copies);
     if (!extent) return visit_symbolic(f, copies);
     ranges_.set(f.var, {0, *extent - 1});
-    if (const auto split = split_point(f)) {
+    const auto split = split_point(f);
+    if (split && !left_to_loops_inside(f, *split) && (!only_sums_ || goes_on(f))) {
       const bool pieces = !runs_concurrently(f.kind) && as<VarRef>(split->atom);
       const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
       if (const int made = with_parts(copies, parts); allowed(made))
         return pieces ? in_pieces(f, *split, made) : finished(f, chosen(f, *split, copies, made));
     }
+    if (is_padding(f) && !only_sums_ && takes_branch(f)) {
+      const auto inner = find_inner_split(guards_, f.var, ranges_, inner_);
+      if (const int made = with_parts(copies, 2); inner && allowed(made)) return finished(f, chosen(f, *inner, made));
+    }
     return finished(f, visit(f.body, copies));
+  }
+
+  // Conditions of padding for which a loop may have a branch.
+  bool is_padding(const For& f) const { return at_ == SplitAt::kSelects && whole_ == 0 && is_open(f); }
+
+  bool left_to_loops_inside(const For& f, const SplitPoint& split) const {
+    return is_padding(f) && runs_concurrently(f.kind) && decided_inside(f.body, guards_, split.atom);
+  }
+
+  // In each iteration, by what it and the loops around decide.
+  Stmt chosen(const For& f, const InnerSplit& split, int copies) {
+    const Stmt main = visit(without_guards(f.body, split.guards, reader_, true), copies);
+    return if_then(split.holds, main, visit(refresh(f.body), copies_left_over(copies)));
   }
 
   // A loop whose extent is no number.
@@ -144,22 +163,24 @@ class LoopSplitter {
   Stmt in_pieces(const For& f, const SplitPoint& split, int copies) {
     std::vector<Stmt> out;
     bool copied = false;
+    const bool only_sums = only_sums_;
     const auto piece = [&](int64_t lo, int64_t hi, bool guarded) {
       if (lo > hi) return;
       const Stmt body = copied ? refresh(f.body) : f.body;
       copied = true;
-      const int left = guarded ? copies_left_over(copies) : copies;
+      only_sums_ = only_sums || (guarded && at_ == SplitAt::kSelects);
       if (lo == hi) {
-        out.push_back(visit(substitute(body, {{f.var.id(), Expr(lo)}}), left));
+        out.push_back(visit(substitute(body, {{f.var.id(), Expr(lo)}}), copies));
         return;
       }
       const Var var = lo == 0 ? f.var : Var(f.var.name());
       const Stmt moved = lo == 0 ? body : substitute(body, {{f.var.id(), add(var, lo)}});
-      out.push_back(visit(For{var, hi - lo + 1, f.kind, f.tail, moved}, left));
+      out.push_back(visit(For{var, hi - lo + 1, f.kind, f.tail, moved}, copies));
     };
     piece(split.all.lo, split.first - 1, true);
     piece(split.first, split.last, false);
     piece(split.last + 1, split.all.hi, true);
+    only_sums_ = only_sums;
     return seq(std::move(out));
   }
 
@@ -304,6 +325,7 @@ class LoopSplitter {
   Bounds inner_;
   std::vector<Var> lanes_;    // variables of vectorised loops below
   std::vector<Var> threads_;  // of all launches so far
+  bool only_sums_ = false;    // inside what is left over at an edge: of it only the terms of sums are cut further
   int whole_ = 0;             // loops around that stay whole
   int trials_ = 0;            // branches around that may be joined
   int most_ = 1;              // copies that were allowed

@@ -265,6 +265,7 @@ CText CEmitter::emit_call(const ir::Call& call, Type type) {
     return {"(" + c_type(type) + ")" + in(call.args[0], kUnary), kUnary};
   }
   if (call.fn == Fn::kIsNan || call.fn == Fn::kIsInf) return {call_text(helpers_.classify(call.fn, from), call.args)};
+  if (call.fn == Fn::kScale) return {call_text(helpers_.scale(type), call.args)};
   if (call.fn == Fn::kPopcount || call.fn == Fn::kClz)
     return {call_text(helpers_.count_bits(call.fn, type), call.args)};
   if (call.fn == Fn::kAbs && type.is_integer())

@@ -126,6 +126,13 @@ std::string Helpers::classify(ir::Fn fn, Type type) {
              nan ? "  return x != x;\n" : "  return x == INFINITY || x == -INFINITY;\n");
 }
 
+std::string Helpers::scale(Type type) {
+  math_ = true;
+  const std::string name = c_type(type), times = type.bits == 32 ? "ldexpf" : "ldexp";
+  return add("scale_" + type_suffix(type), type, name + " x, " + name + " n",
+             "  return n != n ? n : " + times + "(x, (int)n);\n");
+}
+
 std::string Helpers::size(const std::string& operation) {
   if (operation == "mul")
     return add("size_mul_i64", Type::i(64), "int64_t a, int64_t b",

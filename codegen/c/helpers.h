@@ -27,6 +27,7 @@ class Helpers {
   std::string reinterpret(ir::Type from, ir::Type to);
   std::string count_bits(ir::Fn fn, ir::Type type);  // kPopcount, kClz
   std::string classify(ir::Fn fn, ir::Type type);    // kIsNan, kIsInf
+  std::string scale(ir::Type type);                  // kScale
   std::string size(const std::string& operation);    // "mul" or "add" of sizes; more than there is memory, not overflow
   void uses_math() { math_ = true; }
   void uses_prefetch() { prefetch_ = true; }

@@ -335,6 +335,8 @@ Value* Emitter::emit_call(const ir::Call& call, Type type) {
     case Fn::kFma:
       TW_CHECK(target_.abilities.fma, "fma for a target without it");
       return intrinsic(llvm::Intrinsic::fma);
+    case Fn::kScale:
+      return emit_scale(type, args[0], args[1]);
     default:
       TW_CHECK(false, "a function that lowering should have expanded");
       return nullptr;

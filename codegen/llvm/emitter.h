@@ -143,6 +143,7 @@ class Emitter {
   llvm::Value* emit_dot_of_aarch64(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
   llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* part(llvm::Value* vector, int i, int parts);
+  llvm::Value* emit_scale(ir::Type type, llvm::Value* value, llvm::Value* times);
   llvm::Value* emit_dot_of_words(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* terms_of_lanes(llvm::Value* rows, const ir::DotForm& form, int (ir::DotForm::*at)(int, int) const);
   llvm::Value* repeated(llvm::Value* group, int lanes, llvm::Type* word);

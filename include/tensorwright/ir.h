@@ -236,6 +236,7 @@ enum class Fn : uint8_t {
   kReinterpret,  // same width, other type
   kSin, kCos, kTan, kAtan, kLog2, kExp2, kLog10, kExpm1, kLog1p, kCbrt,
   kTF32,             // of float32: the nearest of 11 bits, ties away from zero
+  kScale,            // of floats: x * 2^n, rounded once; n is whole and of x's type; formed by lowering
   kPopcount, kClz,   // of data integers, of their own type; clz(0) is the width
   kIsNan, kIsInf,    // -> bool
   // Dot products of a `tensorize` intrinsic: f(c, a, b) with n lanes of c and 4n (2n) of a and b.

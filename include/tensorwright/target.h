@@ -44,6 +44,7 @@ struct Abilities {
   int lane_products = 0;  // registers of which a product takes any lane, of each 128 bits, as one factor
   bool masks = false;     // loads and stores of some lanes touch no memory of the others
   bool fma = false;       // float32 and float64, rounded once
+  bool scaling = false;   // full registers of float32 and float64 times 2^n, rounded once, are an instruction
   bool rounding = false;  // floor, ceil, trunc and round are instructions
   bool float16 = false;   // conversions between float16 and float32 are
   std::vector<DotLanes> dots = {};

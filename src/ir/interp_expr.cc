@@ -269,6 +269,7 @@ ExprPtr Preparation::prepare(const Expr& e) {
         if (c.fn == Fn::kReinterpret)
           return std::make_shared<UnaryCode>(reinterpret_function(c.args[0].type(), t), first);
         if (c.fn == Fn::kPow) return std::make_shared<BinaryCode>(pow_function(t), first, expr(c.args[1]));
+        if (c.fn == Fn::kScale) return std::make_shared<BinaryCode>(scale_function(t), first, expr(c.args[1]));
         if (c.fn == Fn::kFma)
           return std::make_shared<TernaryCode>(fma_function(t), first, expr(c.args[1]), expr(c.args[2]));
         return std::make_shared<UnaryCode>(unary_function(c.fn, c.args[0].type()), first);

@@ -196,8 +196,23 @@ UnaryFn unary_function(Fn fn, Type t) {
   return nullptr;
 }
 
+// n is whole, or a NaN that came from x; beyond these ends nothing changes.
+template <class T>
+Value scaled(Value x, Value n) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    const T times = get<T>(n);
+    if (std::isnan(times)) return n;
+    return put<T>(std::ldexp(get<T>(x), static_cast<int>(std::clamp<T>(times, -10000, 10000))));
+  }
+  return x;
+}
+
 BinaryFn pow_function(Type t) {
   return with_type(t, [](auto tag) -> BinaryFn { return power<decltype(tag)>; });
+}
+
+BinaryFn scale_function(Type t) {
+  return with_type(t, [](auto tag) -> BinaryFn { return scaled<decltype(tag)>; });
 }
 
 TernaryFn fma_function(Type t) {

@@ -25,6 +25,7 @@ UnaryFn cast_function(Type from, Type to);
 UnaryFn reinterpret_function(Type from, Type to);
 UnaryFn unary_function(Fn, Type operand);
 BinaryFn pow_function(Type);
+BinaryFn scale_function(Type);
 TernaryFn fma_function(Type);
 
 // c with the products of one group added, as ir.h says of the kDot functions.

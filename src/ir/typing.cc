@@ -98,18 +98,18 @@ DotForm dot_form(Fn fn) {
 
 std::string name_of(Fn fn) {
   static constexpr const char* kNames[] = {
-      "exp",          "log",      "tanh",         "sigmoid",      "erf",       "pow",       "sqrt",
-      "rsqrt",        "abs",      "floor",        "ceil",         "round",     "trunc",     "fma",
-      "reinterpret",  "sin",      "cos",          "tan",          "atan",      "log2",      "exp2",
-      "log10",        "expm1",    "log1p",        "cbrt",         "tf32",      "popcount",  "clz",
-      "isnan",        "isinf",    "dot_u8i8",     "dot_u8i8_sat", "dot_bf16",  "dot_i8i8",  "dot_u8u8",
-      "dot_bf16_odd", "mat_i8i8", "mat_bf16_odd", "tile_bf16",    "tile_u8i8", "tile_i8i8", "prefetch"};
+      "exp",          "log",       "tanh",     "sigmoid",  "erf",          "pow",      "sqrt",         "rsqrt",
+      "abs",          "floor",     "ceil",     "round",    "trunc",        "fma",      "reinterpret",  "sin",
+      "cos",          "tan",       "atan",     "log2",     "exp2",         "log10",    "expm1",        "log1p",
+      "cbrt",         "tf32",      "scale",    "popcount", "clz",          "isnan",    "isinf",        "dot_u8i8",
+      "dot_u8i8_sat", "dot_bf16",  "dot_i8i8", "dot_u8u8", "dot_bf16_odd", "mat_i8i8", "mat_bf16_odd", "tile_bf16",
+      "tile_u8i8",    "tile_i8i8", "prefetch"};
   return kNames[static_cast<size_t>(fn)];
 }
 
 size_t arity_of(Fn fn) {
   if (fn == Fn::kFma || is_dot(fn)) return 3;
-  return fn == Fn::kPow ? 2 : 1;
+  return fn == Fn::kPow || fn == Fn::kScale ? 2 : 1;
 }
 
 Type result_of(Fn fn, Type first) {
@@ -193,6 +193,7 @@ std::string call_fault(Fn fn, const std::vector<Expr>& args) {
   const Type type = args[0].type();
   if (fn == Fn::kPrefetch) return as<Address>(args[0]) ? "" : "prefetch: an address expected, not " + to_string(type);
   if (fn == Fn::kTF32) return type.element() == Type::f(32) ? "" : "tf32: float32 expected, not " + to_string(type);
+  if (fn == Fn::kScale && type.bits < 32) return "scale: float32 or float64 expected, not " + to_string(type);
   const bool integers = fn == Fn::kAbs || fn == Fn::kPopcount || fn == Fn::kClz || fn == Fn::kPow;
   const bool floats = fn != Fn::kPopcount && fn != Fn::kClz;
   const bool whole = (type.is_int() || type.is_uint()) && !type.is_packed();

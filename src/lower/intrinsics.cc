@@ -52,10 +52,11 @@ Expr without_instruction(math::Computation& m, const Call& fma) {
 }
 
 // `emulates`: fma itself, which the expansions use only where it is fused.
-Expr expanded(const Expr& e, bool fused, bool emulates) {
+Expr expanded(const Expr& e, const Target& target, bool emulates) {
   const auto* c = as<Call>(e);
   if (!c) return e;
-  math::Computation m(e.type(), fused);
+  const bool full = e.type().bits * e.type().lanes % target.abilities.vector_bits == 0;
+  math::Computation m(e.type(), target.abilities.fma, target.abilities.scaling && full);
   if (c->fn == Fn::kPow && e.type().is_float()) {
     const Expr x = m.name("x", c->args[0]), y = m.name("y", c->args[1]);
     return m.finish(math::pow(m, x, y));
@@ -80,7 +81,7 @@ Program intrinsics(const Program& p, const Target& target) {
   const bool fused = target.abilities.fma, emulates = !fused && target.kind != "interp";
   const auto same = [](const Stmt& s) { return s; };
   Program out = p;
-  out.body = rewrite(p.body, same, [&](const Expr& e) { return expanded(e, fused, emulates); });
+  out.body = rewrite(p.body, same, [&](const Expr& e) { return expanded(e, target, emulates); });
   if (!target.abilities.rounding)
     out.body = rewrite(out.body, same, [&](const Expr& e) { return without_rounding_calls(e, fused); });
   return out;

@@ -36,6 +36,7 @@ double of_call(Fn fn) {
     case Fn::kRound:
     case Fn::kTrunc:
     case Fn::kFma:
+    case Fn::kScale:
     case Fn::kReinterpret:
       return kInstruction;
     case Fn::kTF32:

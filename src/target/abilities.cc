@@ -57,6 +57,7 @@ Abilities of_x86(const Features& features, int) {
   a.vector_bits = a.masks ? 512 : features.has("avx") ? 256 : 128;
   a.vector_registers = a.masks ? 32 : 16;
   a.fma = features.has("fma");
+  a.scaling = a.masks;
   a.rounding = features.has("sse4.1");
   a.float16 = features.has("f16c");
   add_dots(kDotsOfX86, features, a);
@@ -96,8 +97,8 @@ Abilities abilities_of(std::string_view kind, std::string_view triple, const std
   Abilities abilities;
   for (const Architecture& row : kArchitectures)
     if (architecture == row.name) abilities = row.abilities(Features(features), sve_bits);
-  if (kind == "interp") abilities.masks = true;  // it looks at each lane
-  if (kind == "c") abilities.tiles = {};         // it has no words for them
+  if (kind == "interp") abilities.masks = true;                      // it looks at each lane
+  if (kind == "c") abilities.tiles = {}, abilities.scaling = false;  // it has no words for them
   // A C compiler makes more of the plain products.
   if (kind != "c" && architecture == "x86_64") add_dots(kWordsOfX86, Features(features), abilities);
   return abilities;

@@ -15,11 +15,13 @@ namespace tw::lower::math {
 
 class Computation {
  public:
-  // `fused`: the target has fused multiply-adds; without them fma() rounds twice.
-  Computation(ir::Type type, bool fused) : type_(type), fused_(fused) {}
+  // `fused`: the target has fused multiply-adds; without them fma() rounds twice. `scales`: Fn::kScale of this type is
+  // an instruction of it.
+  Computation(ir::Type type, bool fused, bool scales = false) : type_(type), fused_(fused), scales_(scales) {}
 
   ir::Type type() const { return type_; }
   bool fused() const { return fused_; }
+  bool scales() const { return scales_; }
   bool is_double() const { return type_.bits == 64; }
   ir::Type pattern_type() const { return ir::Type::i(type_.bits, type_.lanes); }
 
@@ -42,7 +44,7 @@ class Computation {
 
  private:
   ir::Type type_;
-  bool fused_;
+  bool fused_, scales_;
   std::vector<std::pair<ir::Var, ir::Expr>> names_;
 };
 

@@ -41,8 +41,8 @@ Expr erf(Computation& c, const Expr& x) {
   const Expr one = c.value(1);
   const Expr t = c.name("t", min(c.value(c.is_double() ? 6 : 4), c.absolute(x)));
   const Expr g = c.name("g", log_erfc(c, t));
-  const ExpParts e = exp_parts(c, g);
-  const Expr large = one - (e.p + one) * (e.scale_a * e.scale_b);
+  const NormalExp e = normal_exp(c, g);
+  const Expr large = one - (e.p + one) * e.scale;
   const Expr small = c.fma(x, near_zero(c, c.name("square", x * x)), x);
   return select(t > c.value(0.92), c.with_sign_of(large, x), small);
 }

@@ -6,6 +6,8 @@
 // series to r^13, whose remainder is below 2^-57. Rounding r takes two steps with ln 2 split in two, the first part
 // short enough that n times it is exact.
 
+#include <cmath>
+
 #include "src/lower/math/functions.h"
 
 namespace tw::lower::math {
@@ -17,10 +19,10 @@ namespace {
 // x + kMagic rounds x to an integer, which then stands in the lowest bits.
 double magic(const Computation& c) { return c.is_double() ? 0x1.8p52 : 0x1.8p23; }
 
-// 2^n for the n that was rounded by the magic number, as long as it is a normal number.
-Expr power_of_two(const Computation& c, const Expr& n_plus_magic) {
+// 2^(n + more) for the n that was rounded by the magic number, as long as it is a normal number.
+Expr power_of_two(const Computation& c, const Expr& n_plus_magic, int more = 0) {
   const int mantissa = c.is_double() ? 52 : 23, bias = c.is_double() ? 1023 : 127;
-  return c.from_pattern(shift_left(c.pattern(n_plus_magic) + c.integer(bias), mantissa));
+  return c.from_pattern(shift_left(c.pattern(n_plus_magic) + c.integer(bias + more), mantissa));
 }
 
 // (e^r - 1 - r) / r^2
@@ -33,6 +35,13 @@ Expr exp_tail(Computation& c, const Expr& r) {
 }
 
 Expr exp_minus_one(Computation& c, const Expr& r) { return c.fma(r * r, exp_tail(c, r), r); }
+
+// 2^n in two factors, each of which is a normal number, because n may leave the range of exponents.
+struct ExpParts {
+  Expr p;                 // e^r - 1
+  Expr scale_a, scale_b;  // 2^n = scale_a * scale_b
+  Expr inverse_b;         // 1 / scale_b
+};
 
 // n as it stands in t = n + magic: half of it, rounded down, and the rest. The upper bits of t leave by the shifts.
 ExpParts parts_of(Computation& c, const Expr& t, const Expr& p) {
@@ -64,29 +73,39 @@ Reduction reduced(Computation& c, const Expr& x) {
 }
 
 struct Steps {
-  Expr t;  // n + magic
-  Expr p;  // e^r - 1
+  Expr t, n;  // n + magic, n
+  Expr p;     // e^r - 1
 };
 Steps steps(Computation& c, const Expr& x) {
   const Reduction of = reduced(c, x);
   const Expr r = c.name("r", c.fma(of.n, c.value(-of.ln2_low), of.rest));
-  return {of.t, c.name("p", exp_minus_one(c, r))};
+  return {of.t, of.n, c.name("p", exp_minus_one(c, r))};
+}
+
+// (1 + p) * 2^n, whatever n.
+Expr scaled(Computation& c, const Expr& t, const Expr& n, const Expr& p) {
+  if (c.scales()) return call(Fn::kScale, {c.value(1) + p, n});
+  const ExpParts e = parts_of(c, t, p);
+  // The product of the first is exact but for the rounding of the sum.
+  return c.fma(e.p, e.scale_a, e.scale_a) * e.scale_b;
 }
 
 }  // namespace
 
-ExpParts exp_parts(Computation& c, const Expr& x) {
+Expr exp_inside(Computation& c, const Expr& x) {
   const Steps s = steps(c, x);
-  return parts_of(c, s.t, s.p);
+  return scaled(c, s.t, s.n, s.p);
 }
 
-// (1 + p) * a is exact but for the rounding of the sum.
-Expr joined(const Computation& c, const ExpParts& e) { return c.fma(e.p, e.scale_a, e.scale_a) * e.scale_b; }
+NormalExp normal_exp(Computation& c, const Expr& x) {
+  const Steps s = steps(c, x);
+  return {s.p, c.name("s", power_of_two(c, s.t))};
+}
 
 Expr exp(Computation& c, const Expr& x) {
   // Beyond these ends the result is infinity and 0 anyway; min and max as written keep a NaN.
   const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
-  return joined(c, exp_parts(c, c.name("x", max(low, min(high, x)))));
+  return exp_inside(c, c.name("x", max(low, min(high, x))));
 }
 
 // 1 + p is near 1, and the result a normal number: its exponent has room for n, whose upper bits leave by the shift.
@@ -102,8 +121,10 @@ Expr exp(Computation& c, const Pair& x) {
   const Pair r = two_sum(c, c.name("rest", of.rest), c.name("low", c.fma(of.n, c.value(-of.ln2_low), x.low)));
   const Expr tail = c.fma(r.high * r.high, exp_tail(c, r.high), c.fma(r.low, r.high, r.low));
   const Pair near_one = fast_two_sum(c, c.value(1), r.high);
+  const Expr value = near_one.high + (near_one.low + tail);
+  if (c.scales()) return call(Fn::kScale, {value, of.n});
   const ExpParts scale = parts_of(c, of.t, {});
-  return (near_one.high + (near_one.low + tail)) * scale.scale_a * scale.scale_b;
+  return value * scale.scale_a * scale.scale_b;
 }
 
 //   2^x = 2^n * e^((x - n) ln 2), exact where x is whole
@@ -112,22 +133,33 @@ Expr exp2(Computation& c, const Expr& x) {
   const Expr bounded = c.name("x", max(low, min(high, x)));
   const Expr shift = c.value(magic(c));
   const Expr t = c.name("t", bounded + shift);
-  const Expr r = c.name("r", (bounded - (t - shift)) * c.value(0.6931471805599453));
-  return joined(c, parts_of(c, t, c.name("p", exp_minus_one(c, r))));
+  const Expr n = t - shift;
+  const Expr r = c.name("r", (bounded - n) * c.value(0.6931471805599453));
+  return scaled(c, t, n, c.name("p", exp_minus_one(c, r)));
 }
 
 //   e^x - 1 = (a * p + (a - 1/b)) * b   for 2^n = a * b: nothing overflows before the result does
 Expr expm1(Computation& c, const Expr& x) {
   const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
-  const ExpParts e = exp_parts(c, c.name("bounded", max(low, min(high, x))));
+  const Steps s = steps(c, c.name("bounded", max(low, min(high, x))));
+  const ExpParts e = parts_of(c, s.t, s.p);
   const Expr value = c.fma(e.scale_a, e.p, e.scale_a - e.inverse_b) * e.scale_b;
   return select(eq(x, c.value(0)), x, value);
+}
+
+// e^x for x <= 0: nothing is too large, so 2^n has room for what a subnormal result lacks.
+Expr exp_of_negative(Computation& c, const Expr& x) {
+  const int room = c.is_double() ? 54 : 24;
+  const Steps s = steps(c, c.name("x", max(c.value(c.is_double() ? -746 : -104), x)));
+  if (c.scales()) return scaled(c, s.t, s.n, s.p);
+  const Expr scale = c.name("s", power_of_two(c, s.t, room));
+  return c.fma(s.p, scale, scale) * c.value(std::ldexp(1, -room));
 }
 
 //   x >= 0:  1 / (1 + e^-x)       x < 0:  e^x / (1 + e^x)       so that neither end loses digits
 Expr sigmoid(Computation& c, const Expr& x) {
   const Expr one = c.value(1);
-  const Expr e = c.name("e", exp(c, c.name("a", c.value(0) - c.absolute(x))));
+  const Expr e = c.name("e", exp_of_negative(c, c.value(0) - c.absolute(x)));
   return binary(BinOp::kDiv, select(x < c.value(0), e, one), one + e);
 }
 
@@ -135,9 +167,8 @@ Expr sigmoid(Computation& c, const Expr& x) {
 Expr tanh(Computation& c, const Expr& x) {
   const Expr bound = c.value(c.is_double() ? 20 : 10);
   const Expr a = c.name("a", min(bound, c.absolute(x)));
-  const Steps e = steps(c, c.name("y", a + a));
-  const Expr scale = c.name("s", power_of_two(c, e.t));
-  const Expr u = c.name("u", c.fma(scale, e.p, scale - c.value(1)));
+  const NormalExp e = normal_exp(c, c.name("y", a + a));
+  const Expr u = c.name("u", c.fma(e.scale, e.p, e.scale - c.value(1)));
   return c.with_sign_of(binary(BinOp::kDiv, u, u + c.value(2)), x);
 }
 

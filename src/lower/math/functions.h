@@ -36,15 +36,14 @@ ir::Expr trunc(Computation&, const ir::Expr& x);
 ir::Expr floor(Computation&, const ir::Expr& x);
 ir::Expr ceil(Computation&, const ir::Expr& x);
 
-// e^x = 2^n * (1 + p) with |ln(2^n)| at most near |x|: what exp and tanh share. 2^n is given as two factors, each of
-// which is a normal number, because n may leave the range of exponents.
-struct ExpParts {
-  ir::Expr p;                 // e^r - 1, |r| <= ln(2)/2
-  ir::Expr scale_a, scale_b;  // 2^n = scale_a * scale_b
-  ir::Expr inverse_b;         // 1 / scale_b
+// e^x = 2^n * (1 + p) with |ln(2^n)| at most near |x|, of an x whose 2^n is a normal number.
+struct NormalExp {
+  ir::Expr p;      // e^r - 1, |r| <= ln(2)/2
+  ir::Expr scale;  // 2^n
 };
-ExpParts exp_parts(Computation&, const ir::Expr& x);
-ir::Expr joined(const Computation&, const ExpParts&);  // e^x
+NormalExp normal_exp(Computation&, const ir::Expr& x);
+// e^x of an x that is not far beyond the ends, where e^x is infinity or 0.
+ir::Expr exp_inside(Computation&, const ir::Expr& x);
 
 // e^(high + low) of float64 within its finite exponents and a `low` below 2^-29, to 0.7 units; the nearest number where
 // the exact result is one.

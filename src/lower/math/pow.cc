@@ -75,10 +75,10 @@ Expr power_of_magnitude(Computation& c, const Expr& a, const Expr& y) {
 
 Expr magnitude(Computation& c, const Expr& a, const Expr& y) {
   if (c.is_double()) return power_of_magnitude(c, a, y);
-  Computation wide(Type::f(64, c.type().lanes), c.fused());
+  Computation wide(Type::f(64, c.type().lanes), c.fused(), c.scales());
   const Expr base = wide.name("a", cast(wide.type(), a)), exponent = wide.name("b", cast(wide.type(), y));
-  const ExpParts e = exp_parts(wide, within_exponents(wide, exponent * short_log(wide, base)));
-  return wide.finish(cast(c.type(), joined(wide, e)));
+  const Expr power = exp_inside(wide, within_exponents(wide, exponent * short_log(wide, base)));
+  return wide.finish(cast(c.type(), power));
 }
 
 }  // namespace

@@ -182,6 +182,10 @@ class Counts {
       outer = {1, 0}, within = fused;
     } else if (count <= 1 || (inner % count == 0 && unit % count == 0)) {
       outer = {1, unit_of_rows}, within = in_row;
+      if (fused.most != Count::kUnknown) {
+        outer.most = fused.most / inner, outer.coarse = outer.unit;
+        within.most = std::min(fused.most, columns - 1), within.coarse = within.unit;
+      }
     } else if (count % inner == 0 && unit % inner == 0) {
       outer = {std::min(count / inner, rows), unit_of_rows}, within = {columns, 0};
     } else {

@@ -200,6 +200,23 @@ TEST(ScheduleRegions, PartsThatBeginBesideAMultipleStayInTheirRow) {
   EXPECT_EQ(views[0].loops[0].extent, Extent(3));
 }
 
+// The fourth element from 8 * o + l on and that one, l < 4: five side by side, of one row of 32, though one loop runs
+// over l and o.
+TEST(ScheduleRegions, PartsBesideAMultipleOfAFusedLoopStayInTheirRow) {
+  const Tensor a = te::placeholder({32}, "int32", "A");
+  const Tensor p = te::compute({32}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+  const Tensor c = te::compute({8, 32}, [&](Var, Var j) { return p(j); }, "C");
+  Schedule s({c});
+  for (const Step& step :
+       std::vector<Step>{Fuse{"C", {"i", "j"}}, Split{"C", "i*j", Factor(4), {}}, Split{"C", "i*j.o", Factor(2), {}},
+                         Reorder{"C", {"i*j.i", "i*j.o.o", "i*j.o.i"}}, Fuse{"C", {"i*j.i", "i*j.o.o"}},
+                         ComputeAt{"P", "C", "i*j.i*i*j.o.o"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], Extent(5));
+  EXPECT_EQ(view_stages(s.nest())[0].loops[0].extent, 5);
+}
+
 // Two elements from a multiple of 2 on: of rows of 13 they may lie in two, of matrices of 8 such rows in one.
 TEST(ScheduleRegions, PartsThatCrossRowsStayInTheirMatrix) {
   const Tensor a = te::placeholder({5, 8, 13}, "int32", "A");

@@ -76,10 +76,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
 }
 
 std::vector<std::string> rarely_met(const Tally& tally, const Judges& judges) {
-  // Of a few products of four warps, which are few themselves; windows of which several divide a row of whole vectors,
-  // which SketchDevice.WindowsOfChannels has.
+  // Of a few products of four warps, which are few themselves.
   const auto may_be_rare = [](const std::string& name) {
-    return name == schedule::Roles::kName || name == schedule::Cluster::kName || name == "automatic device_windows";
+    return name == schedule::Roles::kName || name == schedule::Cluster::kName;
   };
   std::vector<std::string> rare;
   for (const auto& [group, names] : expected_coverage())

@@ -45,6 +45,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"matmul", 10, matmul},
       {"wide matmul", 6, wide_matmul},
       {"convolve", 6, convolve},
+      {"windows", 8, windows},
       {"tile", 6, tensor_tile},
       {"whole tiles", 4, whole_tiles},
       {"tiles of warps", 40, tiles_of_warps},

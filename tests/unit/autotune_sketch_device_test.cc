@@ -2,6 +2,7 @@
 // looks for races and for barriers that threads do not reach together.
 #include <map>
 
+#include "autotune/measure/small_sizes.h"
 #include "autotune/sketch/sketch.h"
 #include "src/ir/interp.h"
 #include "src/support/deep_stack.h"
@@ -33,14 +34,33 @@ std::vector<Bytes> on_host(const ir::Program& lowered, std::vector<Bytes> data) 
   return data;
 }
 
-// Candidates, lowered for the device: in the interpreter, and as text.
-class Candidates {
+// Schedules of an expression, lowered for the device: in the interpreter, and as text.
+class Definition {
  public:
-  explicit Candidates(const Args& args)
-      : task_(task_of(args, test::device())), naive_(te::naive_program(task_.outputs(), args)) {
+  Definition(const std::vector<Tensor>& outputs, const Args& args) : naive_(te::naive_program(outputs, args)) {
     for (size_t i = 0; i < naive_.params.size(); ++i) data_.push_back(small_integers(naive_.params[i].buffer, 1 + i));
     expected_ = run_interpreted(naive_, data_);
   }
+
+  void expect_meant(const Scheduled& s, const std::string& who) const {
+    const ir::Program lowered = lowered_program(s.schedule, s.args, test::device());
+    const std::vector<Bytes> got = run_interpreted(lowered, data_);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const bool same =
+          !naive_.params[i].written || same_values(naive_.params[i].buffer.element(), expected_[i], got[i]);
+      EXPECT_TRUE(same) << who;
+    }
+    EXPECT_TRUE(on_host(lowered, data_) == got) << "the text of " << who;
+  }
+
+ private:
+  const ir::Program naive_;
+  std::vector<Bytes> data_, expected_;
+};
+
+class Candidates {
+ public:
+  explicit Candidates(const Args& args) : task_(task_of(args, test::device())), definition_(task_.outputs(), args) {}
   const Space& space() const { return task_.space(); }
   bool legal(uint64_t index) const { return task_.candidate(index).ok(); }
   std::string text(uint64_t index) const {
@@ -51,21 +71,23 @@ class Candidates {
   void expect_right(uint64_t index) const {
     const Result<Scheduled> s = task_.candidate(index);
     ASSERT_TRUE(s.ok()) << s.error().render();
-    const ir::Program lowered = lowered_program(s->schedule, s->args, test::device());
-    const std::vector<Bytes> got = run_interpreted(lowered, data_);
-    for (size_t i = 0; i < got.size(); ++i) {
-      const bool same =
-          !naive_.params[i].written || same_values(naive_.params[i].buffer.element(), expected_[i], got[i]);
-      EXPECT_TRUE(same) << space().describe(index);
-    }
-    EXPECT_TRUE(on_host(lowered, data_) == got) << "the text of " << space().describe(index);
+    definition_.expect_meant(*s, space().describe(index));
   }
 
  private:
   const Task task_;
-  const ir::Program naive_;
-  std::vector<Bytes> data_, expected_;
+  const Definition definition_;
 };
+
+// The first candidate of large sizes, at small ones.
+Scheduled expect_right_when_small(const Args& args) {
+  const Task task = task_of(args, test::device());
+  uint64_t index = 0;
+  while (!task.candidate(index).ok()) ++index;
+  const Scheduled small = at_small_sizes(task.candidate(index).value_or_throw()).value();
+  Definition({small.args.back()}, small.args).expect_meant(small, task.space().describe(index));
+  return small;
+}
 
 // The first candidate and some others.
 void expect_right(const Args& args, int count = 4) {
@@ -394,6 +416,14 @@ TEST(SketchDevice, ProductsThatAreFollowed) {
   expect_right(product_of(128, 64, 128, {.epilogue = true}), 3);
   expect_second(product_of(128, 64, 128, {.epilogue = true}), ".staged");
   expect_right(product_of(72, 40, 64, {.epilogue = true, .batch = 2}), 2);
+}
+
+// Rounded before the product begins, and B turned on that way.
+TEST(SketchDevice, FactorsThatAreTurned) {
+  const Factors lies{.in = "float32", .rows_of_terms = false, .tf32 = true};
+  const std::string small = to_string(expect_right_when_small(product_of(2048, 1024, 512, lies)).schedule);
+  EXPECT_NE(small.find("A.global"), std::string::npos) << small;
+  EXPECT_NE(small.find("B.global"), std::string::npos) << small;
 }
 
 TEST(SketchDevice, ProductsWithAProducer) { expect_second(product_of(128, 64, 256), ".producer"); }

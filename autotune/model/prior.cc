@@ -12,6 +12,7 @@ namespace tw::autotune {
 namespace {
 
 constexpr double kHertz = 4e9;       // all estimates' clock
+constexpr double kMostlyFed = 5;     // cycles until a sum takes its next term: 8 sums do not keep two pipes busy
 constexpr double kEntry = 12;        // cycles to start a loop and to leave it: pointers, first sums, a missed branch
 constexpr double kIteration = 1;     // least cycles of one iteration
 constexpr double kLaunch = 4e-6;     // seconds to wake threads and to wait for the last
@@ -62,7 +63,8 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
   if (f.copies) f.load_seconds = std::max(f.load_seconds, copy_cycles(f) / second);
   const double bodies = f.points / f.body;
   const double sums = std::max(1.0, f.accumulators);
-  f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * kLatency / second : 0;
+  const double latency = f.tensorized > 0 ? kLatency : kMostlyFed;
+  f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * latency / second : 0;
   f.overhead_seconds = (bodies * kIteration + f.entries * kEntry) / second + f.launches * kLaunch;
   const Rates& rates = machine.rates;
   const double l3 = static_cast<double>(machine.l3_bytes > 0 ? machine.l3_bytes : 4 * machine.l2_bytes);

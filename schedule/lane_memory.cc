@@ -138,13 +138,13 @@ class LaneMemory {
         },
         [&](const ir::LetStmt& l) {
           std::vector<Exchange> exchanges;
-          const Expr value = where_it_holds(read(l.value, exchanges), holds);
+          const Expr value = where_it_holds(read(l.value, holds, exchanges), holds);
           if (!!holds || differs(l.value)) own_.insert(l.var.id());
           return behind(exchanges, ir::let_stmt(l.var, value, statement(l.body, holds)));
         },
         [&](const ir::Evaluate& e) {
           std::vector<Exchange> exchanges;
-          const Stmt call = ir::evaluate(read(e.value, exchanges));
+          const Stmt call = ir::evaluate(read(e.value, holds, exchanges));
           return behind(exchanges, holds ? ir::if_then(holds, call) : call);
         },
         [&](const ir::Sync&) { return s; });
@@ -169,9 +169,9 @@ class LaneMemory {
       out.buffer = kept->second.own;
       out.at = {to.place};
     }
-    for (Expr& at : out.at) at = read(at, exchanges);
-    if (out.pred) out.pred = read(out.pred, exchanges);
-    out.value = read(out.value, exchanges);
+    for (Expr& at : out.at) at = read(at, holds, exchanges);
+    if (out.pred) out.pred = read(out.pred, holds, exchanges);
+    out.value = read(out.value, holds, exchanges);
     const Stmt stored = ir::store(out.buffer, out.at, out.value, out.pred, out.arrival);
     return behind(exchanges, holds ? ir::if_then(holds, stored) : stored);
   }
@@ -198,7 +198,7 @@ class LaneMemory {
   Stmt branch(const ir::If& i, const Expr& holds) {
     std::vector<Exchange> exchanges;
     const bool apart = differs(i.cond);
-    const Expr cond = where_it_holds(read(i.cond, exchanges), holds);
+    const Expr cond = where_it_holds(read(i.cond, holds, exchanges), holds);
     if (!apart)
       return behind(exchanges,
                     ir::if_then(cond, statement(i.then, holds), i.otherwise ? statement(i.otherwise, holds) : Stmt()));
@@ -221,15 +221,16 @@ class LaneMemory {
     return out;
   }
 
-  Expr read(const Expr& e, std::vector<Exchange>& exchanges) {
+  Expr read(const Expr& e, const Expr& holds, std::vector<Exchange>& exchanges) {
     return ir::rewrite(e, [&](const Expr& x) {
       const auto* load = ir::as<ir::Load>(x);
       const auto kept = load ? kept_.find(load->buffer.id()) : kept_.end();
-      return kept == kept_.end() ? x : read_of(kept->second, *load, exchanges);
+      return kept == kept_.end() ? x : read_of(kept->second, *load, holds, exchanges);
     });
   }
 
-  Expr read_of(const Kept& kept, const ir::Load& load, std::vector<Exchange>& exchanges) {
+  // All lanes come to the exchange; those that the statement is not for do not look up which lane they would read.
+  Expr read_of(const Kept& kept, const ir::Load& load, const Expr& holds, std::vector<Exchange>& exchanges) {
     const Where from = where(kept, load.at);
     if (is_own(from.lane)) return ir::load(kept.own, {from.place});
     if (kept.product && kept.product->lanes > ir::kLanesOfWarp) {
@@ -244,11 +245,11 @@ class LaneMemory {
       return ir::zero(load.buffer.element());
     }
     const ir::Buffer to(kept.declared.name() + ".from", kept.declared.element(), {Expr(1)}, Scope::kLocal);
-    exchanges.push_back(
-        {to, ir::evaluate(ir::call_extern(ir::Type::i(32), std::string(ir::kShuffle),
-                                          {ir::address_of(to, {Expr(0)}, false, true),
-                                           ir::address_of(kept.own, {from.place}, true, false), from.lane},
-                                          false))});
+    exchanges.push_back({to, ir::evaluate(ir::call_extern(ir::Type::i(32), std::string(ir::kShuffle),
+                                                          {ir::address_of(to, {Expr(0)}, false, true),
+                                                           ir::address_of(kept.own, {from.place}, true, false),
+                                                           where_it_holds(from.lane, holds)},
+                                                          false))});
     return ir::load(to, {Expr(0)});
   }
 

@@ -1,5 +1,8 @@
 // Conversions between types, as ir.h defines them: integers wrap, floats saturate on the way to integers and NaN gives
 // 0.
+#include <algorithm>
+#include <cmath>
+
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
 
@@ -23,10 +26,34 @@ Value* Emitter::emit_cast(Type to, const ir::Expr& expr) {
   if (from.is_float() && to.is_float()) return b_.CreateFPCast(value, result);
   if (to.is_float()) return has_sign ? b_.CreateSIToFP(value, result) : b_.CreateUIToFP(value, result);
   if (from.is_float()) {
+    if (from.lanes > 1 && llvm::Triple(target_.triple).isX86()) return emit_saturated(to, from, value);
     const auto id = to.is_uint() ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
     return b_.CreateCall(compat::intrinsic(module_, id, {result, value->getType()}), {value});
   }
   return has_sign ? b_.CreateSExtOrTrunc(value, result) : b_.CreateZExtOrTrunc(value, result);
+}
+
+// For x86 LLVM takes the saturating intrinsics apart lane by lane. In range, by a comparison and a choice that are one
+// instruction each, all lanes convert at once; the order of the operands gives the lower end for NaN.
+Value* Emitter::emit_saturated(Type to, Type from, Value* value) {
+  const int bits = to.is_uint() ? to.bits : to.bits - 1, precision = from.bits == 32 ? 24 : 53;
+  const bool exact_end = bits <= precision;
+  const double above = std::ldexp(1.0, bits), end = exact_end ? above - 1 : above - std::ldexp(1.0, bits - precision);
+  const auto real = [&](double x) { return llvm::ConstantFP::get(value->getType(), x); };
+  Value* low = real(to.is_uint() ? 0 : -above);
+  Value* inside = b_.CreateSelect(b_.CreateFCmpOGT(value, low), value, low);
+  inside = b_.CreateSelect(b_.CreateFCmpOLT(inside, real(end)), inside, real(end));
+  const bool fits_signed = to.is_int() || to.bits < 32;
+  llvm::Type* wide =
+      value_type((fits_signed ? Type::i(std::max<int>(32, to.bits)) : Type::u(to.bits)).with_lanes(to.lanes));
+  Value* whole = fits_signed ? b_.CreateFPToSI(inside, wide) : b_.CreateFPToUI(inside, wide);
+  if (!exact_end) {
+    const auto n = static_cast<unsigned>(to.bits);
+    const llvm::APInt last = to.is_uint() ? llvm::APInt::getMaxValue(n) : llvm::APInt::getSignedMaxValue(n);
+    whole = b_.CreateSelect(b_.CreateFCmpOGE(value, real(above)), llvm::ConstantInt::get(wide, last), whole);
+  }
+  if (!to.is_uint()) whole = b_.CreateSelect(b_.CreateFCmpORD(value, value), whole, llvm::Constant::getNullValue(wide));
+  return b_.CreateTrunc(whole, value_type(to));
 }
 
 // Only the pair that the target has instructions for; lowering expands the others into integer arithmetic.

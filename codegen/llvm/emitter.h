@@ -161,6 +161,7 @@ class Emitter {
   llvm::Value* emit_prefetch(const ir::Expr& address);
   llvm::Value* emit_ramp(const ir::Ramp& ramp);
   llvm::Value* emit_cast(ir::Type to, const ir::Expr& value);
+  llvm::Value* emit_saturated(ir::Type to, ir::Type from, llvm::Value* value);
   llvm::Value* emit_half_cast(ir::Type to, ir::Type from, llvm::Value* value);
   llvm::Value* emit_division(const ir::Binary& binary);
   llvm::Value* emit_nonnegative_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);

@@ -200,6 +200,22 @@ TEST(CodegenAgreement, ComparisonsAndLogic) {
   cases.expect_agreement();
 }
 
+TEST(CodegenAgreement, CastsOfFloatsBesideTheEndsOfIntegers) {
+  Cases cases;
+  for (Type from : {Type::f(32), Type::f(64)})
+    for (Type to : all_types()) {
+      if (to.is_float() || to.is_bool()) continue;
+      const double end = std::ldexp(1.0, to.is_uint() ? to.bits : to.bits - 1);
+      const double last_place = std::max(1.0, std::ldexp(end, from.bits == 32 ? -24 : -53));
+      for (double at : {end, -end, end - last_place})
+        cases.add(from, [&](Expr a, Expr) {
+          const auto real = [&](double x) { return ir::broadcast(ir::float_imm(from, x), a.type().lanes); };
+          return ir::cast(to.with_lanes(a.type().lanes), a * real(last_place) + real(at));
+        });
+    }
+  cases.expect_agreement();
+}
+
 TEST(CodegenAgreement, CastsBetweenAllTypes) {
   Cases cases;
   for (Type from : all_types())

@@ -27,6 +27,11 @@ Expr of_float(Fn fn, Expr e) {
   return ir::call(fn, {std::move(e)});
 }
 
+double before_one_half(Type type) {
+  const int precision = type.code == ir::TypeCode::kBFloat ? 8 : type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
+  return 0.5 - std::ldexp(0.5, -precision);
+}
+
 void refuse_storage(const std::string& what, const Expr& e) {
   if (e.type().is_storage())
     refuse(ErrorKind::kDType,
@@ -110,15 +115,16 @@ Expr tf32(Expr e) {
   return ir::call(Fn::kTF32, {std::move(e)});
 }
 
-// Halves go away from zero, as in tvm; the IR's round is to even. x - trunc(x) is exact, and so is trunc(x) +- 1
-// wherever x has a fraction; NaN, infinities and -0.0 come out of the last arm as they are.
+// Halves go away from zero, as in tvm; the IR's round is to even. To what is added is the number before one half: with
+// the half itself the number before it would reach 1, and odd numbers of as many bits as the type has the next. The sum
+// is of abs(e), so that a product is not fused into it and is rounded first. NaN and zeros come out as they are.
 Expr round(Expr e) {
   if (e.type().is_integer()) return e;
-  const Expr whole = trunc(e);
-  const Type type = whole.type();
-  const Expr away =
-      ir::select(e < ir::float_imm(type, 0), whole - ir::float_imm(type, 1), whole + ir::float_imm(type, 1));
-  return ir::select(abs(e - whole) >= ir::float_imm(type, 0.5), away, whole);
+  const Expr size = abs(e);
+  const Type type = size.type();
+  const Expr zero = ir::float_imm(type, 0);
+  const Expr whole = trunc(size + ir::float_imm(type, before_one_half(type)));
+  return ir::select(e > zero, whole, ir::select(e < zero, whole * ir::float_imm(type, -1), e));
 }
 
 Expr abs(Expr e) {

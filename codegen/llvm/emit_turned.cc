@@ -4,10 +4,11 @@
 //   T[8 : 4] = A[ramp(p + 1, s, 4)]   ==>   the four rows turned into columns by shuffles
 //   ...                                     T[0 : 4] = column 0, T[8 : 4] = column 1, ...
 //
-// Four loads of whole rows instead of four gathers, of the same elements. The rest of each statement is emitted as ever
-// and finds the column in the cache.
+// Four loads of whole rows instead of four gathers, of the same elements; rows that no lane wants, of columns that end
+// with a predicate, are zeros. The rest of each statement is emitted as ever and finds the column in the cache.
 #include <llvm/Analysis/VectorUtils.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "codegen/llvm/emitter.h"
@@ -28,10 +29,20 @@ constexpr int kBlockBytes = 16;  // within which x86 interleaves elements; all t
 const ir::Load& load_of(const Expr& e) { return *ir::as<ir::Load>(e); }
 const ir::Ramp& ramp_of(const Expr& load) { return *ir::as<ir::Ramp>(load_of(load).at[0]); }
 
+// How many elements of a column are read: the first of its lanes. 0 where others may be.
+int height_of(const Expr& column) {
+  const ir::Load& load = load_of(column);
+  if (!load.pred) return column.type().lanes;
+  const auto* below = ir::as<ir::Binary>(load.pred);
+  const auto* lane = below && below->op == ir::BinOp::kLt ? ir::as<ir::Ramp>(below->a) : nullptr;
+  const auto first = lane && ir::is_int(lane->stride, 1) ? ir::as_int(lane->base) : std::nullopt;
+  const auto end = first ? ir::as_int(below->b) : std::nullopt;
+  return end ? static_cast<int>(std::clamp<int64_t>(*end - *first, 0, column.type().lanes)) : 0;
+}
+
 // Its loads of columns that are read whatever the values of others.
 std::vector<Expr> columns_in(const ir::Store& store) {
   std::vector<Expr> columns;
-  if (store.pred) return columns;
   ir::walk(store.value, [&](const Expr& e) {
     if (const auto* binary = ir::as<ir::Binary>(e))
       return binary->op != ir::BinOp::kAnd && binary->op != ir::BinOp::kOr;
@@ -39,9 +50,10 @@ std::vector<Expr> columns_in(const ir::Store& store) {
     const auto* load = ir::as<ir::Load>(e);
     if (!load) return true;
     const auto* ramp = load->at.size() == 1 ? ir::as<ir::Ramp>(load->at[0]) : nullptr;
-    if (!ramp || !!load->pred || ir::has_load(load->at[0]) || e.type().is_bool()) return false;
+    const bool all_are_there = !!load->pred || !store.pred;
+    if (!ramp || !all_are_there || ir::has_load(load->at[0]) || e.type().is_bool()) return false;
     const auto stride = ir::as_int(ramp->stride);
-    if (!stride || *stride < -1 || *stride > 1) columns.push_back(e);
+    if ((!stride || *stride < -1 || *stride > 1) && height_of(e) > 1) columns.push_back(e);
     return false;
   });
   return columns;
@@ -53,7 +65,9 @@ bool side_by_side(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     if (load_of(a[i]).buffer.id() != load_of(b[i]).buffer.id() || !(a[i].type() == b[i].type())) return false;
     const ir::Ramp &one = ramp_of(a[i]), &other = ramp_of(b[i]);
-    if (!ir::equal(one.stride, other.stride) || !ir::is_int(ir::simplify(other.base - one.base), 1)) return false;
+    if (height_of(a[i]) != height_of(b[i]) || !ir::equal(one.stride, other.stride) ||
+        !ir::is_int(ir::simplify(other.base - one.base), 1))
+      return false;
   }
   return true;
 }
@@ -117,13 +131,15 @@ std::vector<Value*> Emitter::emit_columns(const Expr& first, int columns) {
   const ir::Ramp& ramp = ramp_of(first);
   const Memory& memory = frame_.buffers.at(load.buffer.id());
   const ir::Type row = first.type().with_lanes(columns);
+  const int height = height_of(first);
   Value *base = emit(ramp.base), *stride = emit(ramp.stride);
   std::vector<std::vector<Value*>> parts(static_cast<size_t>(columns));
   for (int begin = 0; begin < ramp.lanes; begin += columns) {
     std::vector<Value*> rows;
     for (int r = begin; r < begin + columns; ++r) {
       Value* at = b_.CreateAdd(base, b_.CreateMul(stride, index(r)));
-      rows.push_back(emit_block_load(memory, row, at, 1, nullptr));
+      rows.push_back(r < height ? emit_block_load(memory, row, at, 1, nullptr)
+                                : llvm::Constant::getNullValue(value_type(row)));
     }
     rows = turned(std::move(rows), first.type().element().bytes());
     for (size_t c = 0; c < rows.size(); ++c) parts[c].push_back(rows[c]);

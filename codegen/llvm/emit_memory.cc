@@ -5,7 +5,8 @@
 //   ramp(b, -1, L)              the vector below it, reversed
 //   ramp(b, 2, L), 3 or 4       loads of the vectors that hold the lanes, and a shuffle
 //   broadcast(x, L)             one element in all lanes
-//   x + ramp(0, 1, L) // 2      a load of L / 2, each in two lanes: bytes of 4-bit integers
+//   x + ramp(0, 1, L) // 2      a load of L / 2, each in two lanes; likewise other places that are known but for x and
+//                               lie within L elements
 //   anything else               gather or scatter
 //
 // The mask of a load is its own predicate together with the guard that the select, and, or around it gives it.
@@ -23,19 +24,6 @@ using ir::Type;
 using llvm::Value;
 
 namespace {
-
-// A power of two that divides every value of an index expression.
-int64_t multiple_of(const Expr& e) {
-  constexpr int64_t kEnough = 4096;
-  const auto low_bit = [=](int64_t v) { return v == 0 ? kEnough : std::min(v & -v, kEnough); };
-  if (auto value = ir::as_int(e)) return low_bit(*value);
-  if (const auto* binary = ir::as<ir::Binary>(e)) {
-    if (binary->op == ir::BinOp::kMul) return std::min(multiple_of(binary->a) * multiple_of(binary->b), kEnough);
-    if (binary->op == ir::BinOp::kAdd || binary->op == ir::BinOp::kSub)
-      return std::min(multiple_of(binary->a), multiple_of(binary->b));
-  }
-  return 1;
-}
 
 llvm::Align block_alignment(const Memory& memory, Type type, int64_t base_multiple) {
   const int64_t element = type.bytes();
@@ -67,25 +55,6 @@ Value* shared_condition(llvm::IRBuilder<>& b, Value* mask) {
   Value* left = shared_condition(b, both->getOperand(0));
   Value* right = left ? shared_condition(b, both->getOperand(1)) : nullptr;
   return right ? b.CreateAnd(left, right) : nullptr;
-}
-
-// Of lanes that read x, x, x + 1, x + 1, ...: x. Empty for others.
-Expr pairs_from(const Expr& at) {
-  const auto* sum = ir::as<ir::Binary>(at);
-  if (!sum || at.type().lanes % 2 != 0 || at.type().lanes < 4) return {};
-  if (sum->op == ir::BinOp::kFloorDiv) {
-    const auto* ramp = ir::as<ir::Ramp>(sum->a);
-    const auto first = ramp ? ir::as_int(ramp->base) : std::nullopt;
-    const bool pairs = first && *first % 2 == 0 && ir::is_int(ramp->stride, 1) && ir::is_int(sum->b, 2);
-    return pairs ? Expr(*first / 2) : Expr();
-  }
-  if (sum->op != ir::BinOp::kAdd) return {};
-  for (const auto& [same, rest] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
-    const auto* all = ir::as<ir::Broadcast>(same);
-    const Expr first = all ? pairs_from(rest) : Expr();
-    if (first) return ir::is_int(first, 0) ? all->value : all->value + first;
-  }
-  return {};
 }
 
 // 0, 1, ... count - 1, and from there on `rest`.
@@ -178,10 +147,10 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
     Value* value = emit_strided_load(memory, type, emit(ramp->base), stride);
     return mask ? b_.CreateSelect(mask, value, llvm::Constant::getNullValue(value->getType())) : value;
   }
-  const Expr pairs = !mask || safe ? pairs_from(at) : Expr();
-  if (pairs) return emit_pairs_load(memory, type, pairs, mask);
-  Value* rows = memory.slot && !mask ? emit_rows_load(memory, type, at) : nullptr;
-  return rows ? rows : emit_gather(memory, type, at, mask);
+  if (Value* rows = memory.slot && !mask ? emit_rows_load(memory, type, at) : nullptr) return rows;
+  const auto near = !mask || safe ? lane_places(at) : std::nullopt;
+  if (near && shuffled(*near)) return emit_near_load(memory, type, *near, mask);
+  return emit_gather(memory, type, at, mask);
 }
 
 // Of a slot at known places: rows of equal length, one behind the other. A gather would keep it in memory.
@@ -200,11 +169,21 @@ Value* Emitter::emit_rows_load(const Memory& memory, Type type, const Expr& at) 
   return llvm::concatenateVectors(b_, rows);
 }
 
-Value* Emitter::emit_pairs_load(const Memory& memory, Type type, const Expr& first, Value* mask) {
-  Value* some = emit_block_load(memory, type.with_lanes(type.lanes / 2), emit(first), multiple_of(first), nullptr);
-  std::vector<int> lanes;
-  for (int lane = 0; lane < type.lanes; ++lane) lanes.push_back(lane / 2);
-  Value* all = b_.CreateShuffleVector(some, lanes);
+// Whether a vector holds all lanes. LLVM shuffles SVE's vectors in memory, unless each element goes to two lanes.
+bool Emitter::shuffled(const LanePlaces& places) const {
+  const auto lanes = static_cast<int64_t>(places.apart.size());
+  if (places.span() < 2 || places.span() > lanes) return false;
+  bool pairs = true;
+  for (int64_t l = 0; l < lanes; ++l) pairs = pairs && places.apart[static_cast<size_t>(l)] == l / 2;
+  return pairs || target_.sve_bits <= 128;
+}
+
+// What lies between the first and the last lane is the array's too.
+Value* Emitter::emit_near_load(const Memory& memory, Type type, const LanePlaces& places, Value* mask) {
+  const Type some = type.with_lanes(static_cast<int>(places.span()));
+  const std::vector<int> lanes(places.apart.begin(), places.apart.end());
+  Value* near = emit_block_load(memory, some, emit(places.base), multiple_of(places.base), nullptr);
+  Value* all = b_.CreateShuffleVector(near, lanes);
   return mask ? b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
 }
 

@@ -18,6 +18,7 @@
 
 #include "codegen/device_code.h"
 #include "codegen/llvm/debug_lines.h"
+#include "codegen/llvm/lane_places.h"
 #include "src/ir/interval.h"
 #include "src/ir/typing.h"
 #include "tensorwright/ir.h"
@@ -175,7 +176,8 @@ class Emitter {
   bool in_parts(const Memory& memory, ir::Type type, const llvm::Value* mask) const;
   llvm::Value* emit_block_load(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,
                                llvm::Value* mask);
-  llvm::Value* emit_pairs_load(const Memory& memory, ir::Type type, const ir::Expr& first, llvm::Value* mask);
+  bool shuffled(const LanePlaces&) const;
+  llvm::Value* emit_near_load(const Memory& memory, ir::Type type, const LanePlaces&, llvm::Value* mask);
   llvm::Value* emit_rows_load(const Memory& memory, ir::Type type, const ir::Expr& at);
   int few_apart(const ir::Ramp& ramp, ir::Type type) const;
   llvm::Value* emit_strided_load(const Memory& memory, ir::Type type, llvm::Value* base, int stride);

@@ -121,6 +121,68 @@ TEST(CodegenMemory, ColumnsSideBySideAreTurned) {
       << "one has a condition";
 }
 
+// Columns of fewer elements than a vector: the rows below them may be anybody's.
+TEST(CodegenMemory, ColumnsThatEndBeforeTheirVectorsAreTurned) {
+  const auto tile = [](int rows, int lanes, int columns, const std::string& stored) {
+    std::string text = "kernel k(A: float32[" + std::to_string(rows * 40) + "], C: out float32[1200]):\n";
+    const std::string all = std::to_string(lanes), some = "lanes(" + all + ") < " + std::to_string(rows);
+    for (int c = 0; c < columns; ++c)
+      text += "  C@[" + std::to_string(c * rows) + " : " + all + "] = A@[ramp(" + std::to_string(c) + ", 40, " + all +
+              ") where " + some + "] + 1.0" + stored + "\n";
+    return parse(text);
+  };
+  for (const auto& [rows, lanes, columns] :
+       {std::tuple(3, 4, 8), std::tuple(10, 16, 32), std::tuple(5, 8, 9), std::tuple(2, 16, 16)}) {
+    const std::string some = " where lanes(" + std::to_string(lanes) + ") < " + std::to_string(rows);
+    for (const std::string& stored : {std::string(), some}) {
+      const ir::Program p = tile(rows, lanes, columns, stored);
+      expect_all_agree(p, {bytes_of(counting(rows * 40)), Bytes(4800, 1)});
+      const std::vector<Bytes> expected = run_interpreted(p, {bytes_of(counting(rows * 40)), Bytes(4800, 1)});
+      const Bytes in = bytes_of(counting(rows * 40));
+      diff::FencedMemory fenced(std::as_bytes(std::span(in)), /*at_end=*/true);
+      Bytes out(4800, 1);
+      void* pointers[] = {fenced.data(), out.data()};
+      ASSERT_EQ(build(p, native())->kernel()->run(pointers), 0);
+      EXPECT_EQ(out, expected[1]) << to_string(p);
+      const std::string llvm = build(p, parse_target("llvm -mcpu=znver4"))->source("llvm");
+      EXPECT_EQ(llvm.find("masked.gather") != std::string::npos, columns == 9) << to_string(p);
+    }
+  }
+}
+
+// Channels of a group, pixels of a larger image: what lanes share is read once, and nothing beside it.
+TEST(CodegenMemory, PlacesThatAreKnownAreShuffledOutOfOneVector) {
+  const auto reading = [](const std::string& at, int elements) {
+    return parse("kernel k(A: float32[" + std::to_string(elements) + "], C: out float32[64]):\n  for i in 0..4:\n" +
+                 "    C[i * 16 : 16] = A@[" + at + "]\n");
+  };
+  const auto gathers = [](const ir::Program& p) {
+    return build(p, parse_target("llvm -mcpu=znver4"))->source("llvm").find("masked.gather") != std::string::npos;
+  };
+  const std::pair<const char*, int> near[] = {{"ramp(i * 16, 1, 16) // 8", 8},
+                                              {"broadcast(i * 3, 16) + lanes(16) // 8", 11},
+                                              {"broadcast(i, 16) + (lanes(16) + 5) // 3", 11},
+                                              {"broadcast(i, 16) + lanes(16) % 4 * 4 + lanes(16) // 4", 19},
+                                              {"broadcast(i * 8, 16) - lanes(16) % 7", 25},
+                                              {"ramp(i * 16 + 4, 1, 16) % 8 + broadcast(i * 8, 16)", 32}};
+  for (const auto& [at, elements] : near) {
+    const bool below = std::string(at).find('-') != std::string::npos;
+    const ir::Program p = reading(below ? std::string(at) + " + broadcast(6 - i * 2, 16)" : at, elements);
+    const Bytes in = bytes_of(counting(elements));
+    const std::vector<Bytes> expected = run_interpreted(p, {in, Bytes(256, 1)});
+    for (const bool at_end : {false, true}) {
+      diff::FencedMemory fenced(std::as_bytes(std::span(in)), at_end);
+      Bytes out(256, 1);
+      void* pointers[] = {fenced.data(), out.data()};
+      ASSERT_EQ(build(p, native())->kernel()->run(pointers), 0);
+      EXPECT_EQ(out, expected[1]) << at;
+    }
+    EXPECT_FALSE(gathers(p)) << at;
+  }
+  EXPECT_TRUE(gathers(reading("lanes(16) * 5 // 3 + broadcast(i, 16)", 29))) << "over more than a vector";
+  EXPECT_TRUE(gathers(reading("ramp(i * 3, 1, 16) // 8", 4))) << "where a group begins is not known";
+}
+
 // Lanes that lie a few elements apart come of whole vectors, of which none reaches beyond the first and the last lane.
 TEST(CodegenMemory, EverySecondElementIsSortedOutOfVectors) {
   const auto strided = [](const std::string& type, int stride, int lanes, const std::string& mask = "") {

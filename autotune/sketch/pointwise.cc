@@ -82,6 +82,8 @@ class Pointwise {
       sketch_.cfg.define_knob(knob("lanes"), up_to(part, {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
     } else if (part > 0) {
       sketch_.cfg.define_knob(knob("lanes"), {part});
+    } else if (crossed_ != kNoAxis) {
+      sketch_.cfg.define_knob(knob("lanes"), {std::min(lanes_, row())});  // of several none is turned
     } else {
       sketch_.cfg.define_knob(knob("lanes"), up_to(row(), {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
     }

@@ -54,13 +54,13 @@ Value* Emitter::emit(const Expr& expr) {
   if (!fresh && at->second) return at->second;
   Value* value = emit_uncached(expr);
   cache_[expr.get()] = value;
-  cached_.push_back(expr.get());
+  cached_.push_back(expr);
   return value;
 }
 
 void Emitter::forget(size_t mark) {
-  for (size_t i = mark; i < cached_.size(); ++i) cache_.erase(cached_[i]);
-  cached_.resize(mark);
+  for (size_t i = mark; i < cached_.size(); ++i) cache_.erase(cached_[i].get());
+  cached_.erase(cached_.begin() + static_cast<std::ptrdiff_t>(mark), cached_.end());
 }
 
 Value* Emitter::emit_uncached(const Expr& expr) {

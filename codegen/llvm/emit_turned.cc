@@ -182,7 +182,7 @@ void Emitter::emit_tile(std::span<const Stmt> stmts) {
     const std::vector<Value*> values = emit_columns(columns[0][i], static_cast<int>(stmts.size()));
     for (size_t c = 0; c < values.size(); ++c) {
       cache_[columns[c][i].get()] = values[c];
-      cached_.push_back(columns[c][i].get());
+      cached_.push_back(columns[c][i]);
     }
   }
   for (const Stmt& s : stmts) emit_store(*ir::as<ir::Store>(s));

@@ -264,7 +264,7 @@ class Emitter {
   ir::Bounds bounds_;
   llvm::Value* guard_ = nullptr;  // vector of i1: lanes whose loads are wanted; null: all
   std::unordered_map<const ir::ExprNode*, llvm::Value*> cache_;
-  std::vector<const ir::ExprNode*> cached_;
+  std::vector<ir::Expr> cached_;  // keeps them: no other node may come to lie where one of these does
   std::unordered_map<const ir::ExprNode*, bool> may_fault_;
   std::string kernel_name_;
   bool has_tiles_ = false;            // some statement of the kernel is a product of tiles

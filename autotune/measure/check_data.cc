@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "autotune/space/knobs.h"
 #include "schedule/nest_view.h"
@@ -37,20 +38,58 @@ double reduction_length(const te::Operation& op) {
   return length;
 }
 
-// Whether the stage rounds: copies and choices do not, the largest of several among them.
-bool rounds(const te::Operation& op) {
-  if (op->is_placeholder()) return false;
+bool is_exact(ir::Fn fn) {
+  switch (fn) {
+    case ir::Fn::kAbs:
+    case ir::Fn::kFloor:
+    case ir::Fn::kCeil:
+    case ir::Fn::kRound:
+    case ir::Fn::kTrunc:
+    case ir::Fn::kReinterpret:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool rounds(const ir::Expr& e) {
+  if (!e.type().is_float() && !e.type().is_float8()) return false;
+  const auto* binary = ir::as<ir::Binary>(e);
+  const auto* reduce = ir::as<ir::Reduce>(e);
+  const auto* call = ir::as<ir::Call>(e);
+  return (binary && !chooses(binary->op)) || (reduce && !chooses(reduce->op)) || (call && !is_exact(call->fn)) ||
+         ir::as<ir::Cast>(e);
+}
+
+// Where the least change of its operand may be one of a whole number.
+bool steps(const ir::Expr& e) {
+  const auto* call = ir::as<ir::Call>(e);
+  const auto* cast = ir::as<ir::Cast>(e);
+  return (call && call->args.at(0).type().is_float() && is_exact(call->fn) && call->fn != ir::Fn::kAbs) ||
+         (cast && e.type().is_integer() && cast->value.type().is_float());
+}
+
+// The stage's own type, of integers that in which what they come of is rounded; none where the stage does not round:
+// copies and choices do not, the largest of several among them.
+std::optional<ir::Type> rounding_type(const te::Operation& op) {
+  if (op->is_placeholder()) return std::nullopt;
   const te::Compute* compute = op->compute();
-  bool found = compute == nullptr;
-  for (size_t i = 0; compute && i < compute->bodies.size(); ++i)
-    ir::walk(compute->bodies[i], [&](const ir::Expr& e) {
-      const auto* binary = ir::as<ir::Binary>(e);
-      const auto* reduce = ir::as<ir::Reduce>(e);
-      const bool value = e.type().is_float() || e.type().is_float8();
-      found = found || (value && ((binary && !chooses(binary->op)) || (reduce && !chooses(reduce->op)) ||
-                                  ir::as<ir::Call>(e) || ir::as<ir::Cast>(e)));
+  if (compute == nullptr) return op->dtype();
+  std::optional<ir::Type> found;
+  for (const ir::Expr& body : compute->bodies)
+    ir::walk(body, [&](const ir::Expr& e) {
+      if (!found && rounds(e)) found = e.type();
       return !found;
     });
+  const bool own = op->dtype().is_float() || op->dtype().is_float8();
+  return found && own ? op->dtype() : found;
+}
+
+bool steps(const te::Operation& op) {
+  bool found = false;
+  if (const te::Compute* compute = op->compute())
+    for (const ir::Expr& body : compute->bodies)
+      ir::walk(body, [&](const ir::Expr& e) { return !(found = found || steps(e)); });
   return found;
 }
 
@@ -149,16 +188,22 @@ double tolerance(ir::Type type, double length) {
 double tolerance(const std::vector<te::Tensor>& outputs) {
   double all = 0;
   for (const te::Operation& op : te::topological_order(outputs))
-    if (rounds(op)) all += tolerance(op->dtype(), reduction_length(op));
+    if (const auto type = rounding_type(op)) all += tolerance(*type, reduction_length(op));
   return all;
+}
+
+double step_tolerance(const std::vector<te::Tensor>& outputs) {
+  constexpr double kStepOfInt8 = 1.0 / 64;  // with what the largest of 127 adds
+  return std::ranges::any_of(te::topological_order(outputs), [](const auto& op) { return steps(op); }) ? kStepOfInt8
+                                                                                                       : 0;
 }
 
 CheckData unchecked_data(const std::vector<te::Tensor>& outputs, const std::vector<ArgSpec>& specs) {
   CheckData data;
   data.args = specs;
   data.inputs = runtime::random_inputs(specs);
-  const double rounding = tolerance(outputs);
-  for (const ArgSpec& spec : specs) data.rtol.push_back(spec.dtype.is_float() || spec.dtype.is_float8() ? rounding : 0);
+  const double rounding = tolerance(outputs), step = rounding > 0 ? step_tolerance(outputs) : 0;
+  for (const ArgSpec& spec : specs) data.rtol.push_back(rounding + (spec.dtype.is_integer() ? 0 : step));
   return data;
 }
 

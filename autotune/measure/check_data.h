@@ -37,5 +37,7 @@ CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vec
 double tolerance(ir::Type type, double length);
 // That of all stages together, each in the type in which it rounds; operands are exact, and so are copies of them.
 double tolerance(const std::vector<te::Tensor>& outputs);
+// What floats may differ by more where some stage makes whole numbers: a rounding before it may move one to the next.
+double step_tolerance(const std::vector<te::Tensor>& outputs);
 
 }  // namespace tw::autotune

@@ -49,6 +49,13 @@ Result<Candidate> derived(uint64_t index, Scheduled s, Scheduled built) {
   return Candidate{index, std::move(s), std::move(built), std::move(loops), 0};
 }
 
+// This machine's, which rounds as candidates do: one bit of a float may be one of an integer that it becomes.
+Target reference_target(const Target& of_candidates) {
+  const Target host = Target::host();
+  if (of_candidates.abilities.fma || !host.abilities.fma) return host;
+  return Target::parse(host.kind + " -mcpu=native -mattr=-fma").value_or_throw();
+}
+
 }  // namespace
 
 Result<Candidate> prepare(const Task& task, uint64_t index) {
@@ -106,7 +113,7 @@ void Measurer::make_reference() {
   runtime::RunRequest request;
   request.args = specs_of(task_);
   runtime::require_memory(request.args, runtime::kCopiesOfRun);
-  request.object = default_schedule(Target::host()).object;
+  request.object = default_schedule(reference_target(task_.target())).object;
   request.kernel = kKernel;
   request.rtol = request.atol = std::vector<double>(request.args.size());
   request.threads = runtime::num_threads();

@@ -29,20 +29,30 @@ struct Tolerance {
   double rtol, atol;
 };
 
+// Rounding moves what an integer comes of, and in so few elements to the next integer.
+constexpr int64_t kOneInSoMany = 128;
+
 constexpr int64_t kTogether = 64;
 constexpr int64_t kShare = 1 << 18;  // elements that a thread takes at a time
 constexpr double kLargest = 1e300;   // finite, whatever the type
 
+enum class Apart : uint8_t { kNot, kByOne, kFurther };
+
+Apart apart(double g, double e, Tolerance tolerance) {
+  // The comparison is false for NaN and for the difference of two infinities.
+  if (std::abs(g - e) <= tolerance.atol + tolerance.rtol * std::abs(e))
+    return std::isfinite(e) || g == e ? Apart::kNot : Apart::kFurther;
+  return g == e || (std::isnan(g) && std::isnan(e)) ? Apart::kNot : Apart::kFurther;
+}
+
 template <class T>
-bool same(T got, T expected, Tolerance tolerance) {
-  if constexpr (std::is_integral_v<T>) {
-    return got == expected;
-  } else {
-    const double g = value(got), e = value(expected);
-    // The comparison is false for NaN and for the difference of two infinities.
-    if (std::abs(g - e) <= tolerance.atol + tolerance.rtol * std::abs(e)) return std::isfinite(e) || g == e;
-    return g == e || (std::isnan(g) && std::isnan(e));
-  }
+  requires std::is_integral_v<T>
+Apart apart(T got, T expected, Tolerance tolerance) {
+  if (got == expected) return Apart::kNot;
+  if (tolerance.rtol == 0) return Apart::kFurther;
+  const auto g = static_cast<double>(got), e = static_cast<double>(expected);
+  if (apart(g, e, tolerance) == Apart::kNot) return Apart::kNot;
+  return std::abs(g - e) <= 1 + tolerance.atol + tolerance.rtol * std::abs(e) ? Apart::kByOne : Apart::kFurther;
 }
 
 // Whether all of a run of elements are the same, decided without a branch; false also where it takes a closer look.
@@ -94,32 +104,43 @@ int64_t offset_of(const ArgSpec& spec, int64_t n) {
   return offset;
 }
 
-std::string first_difference(const ArgSpec& spec, int64_t n, const std::string& got, const std::string& expected,
-                             int64_t wrong, int64_t count) {
+struct Found {
+  int64_t wrong = 0, by_one = 0, first = -1;  // first: of those that are apart at all
+
+  void add(Apart apart, int64_t n) {
+    if (apart == Apart::kNot) return;
+    if (first < 0) first = n;
+    ++(apart == Apart::kByOne ? by_one : wrong);
+  }
+  void add(const Found& behind) {
+    if (first < 0) first = behind.first;
+    wrong += behind.wrong;
+    by_one += behind.by_one;
+  }
+  bool passes(int64_t count) const { return wrong == 0 && by_one <= std::max<int64_t>(1, count / kOneInSoMany); }
+};
+
+std::string first_difference(const ArgSpec& spec, const Found& found, const std::string& got,
+                             const std::string& expected, int64_t count) {
+  const int64_t n = found.first, wrong = found.wrong + found.by_one;
   return "element " + subscripts(spec.shape, n) + " is " + got + ", expected " + expected + "; " +
          std::to_string(wrong) + " of " + std::to_string(count) + " differ";
 }
 
 // 4-bit integers, two to a byte.
-std::string compare_nibbles(const ArgSpec& spec, const void* got, const void* expected) {
-  int64_t count = 1, wrong = 0, first = -1;
+std::string compare_nibbles(const ArgSpec& spec, const void* got, const void* expected, Tolerance tolerance) {
+  int64_t count = 1;
   for (const int64_t extent : spec.shape) count *= extent;
   const auto element = [&](const void* array, int64_t n) {
     const int64_t at = offset_of(spec, n);
     const int value = static_cast<const uint8_t*>(array)[at / 2] >> at % 2 * 4 & 15;
     return spec.dtype.is_int() && value > 7 ? value - 16 : value;
   };
-  for (int64_t n = 0; n < count; ++n) {
-    if (element(got, n) == element(expected, n)) continue;
-    if (wrong++ == 0) first = n;
-  }
-  if (wrong == 0) return {};
-  return first_difference(spec, first, text(element(got, first)), text(element(expected, first)), wrong, count);
+  Found found;
+  for (int64_t n = 0; n < count; ++n) found.add(apart(element(got, n), element(expected, n), tolerance), n);
+  if (found.passes(count)) return {};
+  return first_difference(spec, found, text(element(got, found.first)), text(element(expected, found.first)), count);
 }
-
-struct Found {
-  int64_t wrong = 0, first = -1;
-};
 
 // Among the elements begin .. end - 1 in row-major order.
 template <class T>
@@ -129,8 +150,10 @@ Found differences(const ArgSpec& spec, const T* g, const T* e, Tolerance toleran
     while (spec.strides.empty() && n + kTogether <= end && all_same(g + n, e + n, tolerance)) n += kTogether;
     if (n == end) break;
     const int64_t at = offset_of(spec, n);
-    if (same(g[at], e[at], tolerance)) continue;
-    if (found.wrong++ == 0) found.first = n;
+    if constexpr (std::is_integral_v<T>)
+      found.add(apart(g[at], e[at], tolerance), n);
+    else
+      found.add(apart(value(g[at]), value(e[at]), tolerance), n);
   }
   return found;
 }
@@ -147,13 +170,10 @@ std::string compare(const ArgSpec& spec, const void* got, const void* expected, 
     shares[share] = differences(spec, g, e, tolerance, begin, std::min(count, begin + kShare));
   });
   Found all;
-  for (const Found& found : shares) {
-    if (all.wrong == 0) all.first = found.first;
-    all.wrong += found.wrong;
-  }
-  if (all.wrong == 0) return {};
+  for (const Found& found : shares) all.add(found);
+  if (all.passes(count)) return {};
   const int64_t at = offset_of(spec, all.first);
-  return first_difference(spec, all.first, text(g[at]), text(e[at]), all.wrong, count);
+  return first_difference(spec, all, text(g[at]), text(e[at]), count);
 }
 
 }  // namespace
@@ -169,7 +189,8 @@ std::string wrong_element(const ArgSpec& spec, const void* contents, int64_t n, 
                           double atol) {
   const ir::Type type = spec.dtype;
   const double got = ir::interp::number_of(ir::interp::read_function(type)(contents, offset_of(spec, n)), type);
-  if (same(got, expected, {rtol, atol})) return {};
+  const double next = type.is_integer() && rtol > 0 ? 1 : 0;
+  if (apart(got, expected, {rtol, atol + next}) == Apart::kNot) return {};
   char values[80];
   const int digits = type.is_float() && type.bits <= 32 ? 9 : 17;
   std::snprintf(values, sizeof(values), " should be %.*g and is %.*g", digits, expected, digits, got);
@@ -185,7 +206,7 @@ std::string difference(const ArgSpec& spec, const void* got, const void* expecte
   if (type == ir::Type::bf16()) return compare<BFloat>(spec, got, expected, tolerance);
   if (type == ir::Type::e4m3()) return compare<E4M3>(spec, got, expected, tolerance);
   if (type == ir::Type::e5m2()) return compare<E5M2>(spec, got, expected, tolerance);
-  if (type.is_packed()) return compare_nibbles(spec, got, expected);
+  if (type.is_packed()) return compare_nibbles(spec, got, expected, tolerance);
   const bool is_signed = type.is_int();
   switch (type.bytes()) {
     case 1:

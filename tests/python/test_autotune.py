@@ -147,6 +147,18 @@ class TestTune:
         kinds = [json.loads(line)["kind"] for line in open(log)]
         assert kinds.count("trial") == 12 and kinds.count("confirm") > 0
 
+    @pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=native"])
+    def test_whole_numbers_of_sums_that_are_reordered(self, target):
+        """Thousands of them: in some the last bit of a sum, or of a product that a target fuses, decides."""
+        A, k, j = te.placeholder((4096, 300), name="A"), te.reduce_axis((0, 300), name="k"), te.reduce_axis((0, 300), name="j")
+        total = te.compute((4096,), lambda i: te.sum(A[i, k], axis=k), name="total")
+        whole = te.compute((4096,), lambda i: (total[i] * 1000.0 + 0.5).astype("int32"), name="whole")
+        size = te.compute((4096,), lambda i: te.sum(te.abs(A[i, j]), axis=j), name="size")
+        steps = te.compute(A.shape, lambda i, j: te.nearbyint(A[i, j] / size[i] * 30000.0) * size[i], name="steps")
+        for outputs in ([A, whole], [A, steps]):
+            result = tw.autotune.tune(tw.autotune.Task(outputs, target=target), trials=12, progress=False)
+            assert result.failures == []
+
     def test_continues_and_never_measures_twice(self, log):
         tune(small_task(), log, trials=6)
         more = tune(small_task(), log, trials=10)

@@ -84,6 +84,29 @@ TEST(Tolerance, GrowsWithTheReductionAndIsZeroForIntegers) {
   EXPECT_LT(tolerance(ir::Type::f(64), 1000), tolerance(ir::Type::f(32), 10));
 }
 
+TEST(Tolerance, IntegersHaveThatOfTheFloatsThatTheyComeOf) {
+  const Args f32 = matmul(16, 32, 4096);
+  const auto of_c = [&](const auto& f) {
+    return te::compute({16, 32}, [&](Var i, Var j) { return f(f32.back()(i, j)); }, "Y");
+  };
+  const Tensor whole = of_c([](Expr c) { return te::astype(te::nearbyint(c), "int8"); });
+  EXPECT_EQ(tolerance({whole}), tolerance({f32.back()})) << "neither the conversion nor a choice rounds";
+  const Tensor scaled = of_c([](Expr c) { return te::astype(c * te::constant(3, "float32"), "int8"); });
+  EXPECT_EQ(tolerance({scaled}), tolerance({f32.back()}) + tolerance(ir::Type::f(32), 1));
+  EXPECT_EQ(step_tolerance({f32.back()}), 0);
+  const Tensor back = te::compute({16, 32}, [&](Var i, Var j) { return te::astype(whole(i, j), "float32"); }, "back");
+  EXPECT_GT(step_tolerance({back}), 1.0 / 127);
+  const std::vector<runtime::ArgSpec> specs = {{"y", ir::Type::i(8), {16, 32}, {}, true},
+                                               {"x", ir::Type::f(32), {16, 32}, {}, true}};
+  const CheckData data = unchecked_data({whole, back}, specs);
+  EXPECT_LT(data.rtol[0], 1e-4);
+  EXPECT_GT(data.rtol[1], 1.0 / 127);
+  const Tensor A = te::placeholder({20}, "float32", "A");
+  const Tensor floor = te::compute({20}, [&](Var i) { return te::astype(te::floor(A(i)), "int32"); }, "floor");
+  EXPECT_EQ(unchecked_data({floor}, {{"y", ir::Type::i(32), {20}, {}, true}}).rtol[0], 0)
+      << "nothing was rounded before";
+}
+
 TEST(Tolerance, WhatChoosesDoesNotRound) {
   const Tensor A = te::placeholder({3000, 20}, "float16", "A");
   const te::IterVar k = te::reduce_axis(0, 3000, "k"), q = te::reduce_axis(0, 3000, "q");

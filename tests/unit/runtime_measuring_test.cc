@@ -315,12 +315,42 @@ TEST(Compare, HalvesByTheirBits) {
 TEST(Compare, IntegersExactlyAndStridedElementsOnly) {
   const ArgSpec spec{"y", ir::Type::i(8), {2}, {3}, true};
   const std::vector<int8_t> got = {1, 9, 9, -2}, expected = {1, 0, 0, -1};
-  EXPECT_EQ(difference(spec, got.data(), expected.data(), 10, 10), "element [1] is -2, expected -1; 1 of 2 differ");
+  EXPECT_EQ(difference(spec, got.data(), expected.data(), 0, 0), "element [1] is -2, expected -1; 1 of 2 differ");
   const ArgSpec flags{"y", ir::Type::boolean(), {1}, {}, true};
   EXPECT_NE(difference(flags, "\1", "\0", 0, 0), "");
   const ArgSpec scalar{"y", ir::Type::u(64), {}, {}, true};
   const uint64_t a = 1, b = 2;
   EXPECT_EQ(difference(scalar, &a, &b, 0, 0), "element [] is 1, expected 2; 1 of 1 differ");
+}
+
+// Rounding may move a float past a half, and so what it becomes to the next integer; seldom, and no further.
+TEST(Compare, IntegersOfRoundedFloats) {
+  constexpr int64_t kCount = 1000;
+  const auto compare = [&](ir::Type type, int apart, int64_t how_many, double rtol, double atol = 0) {
+    std::vector<int8_t> expected(kCount, 3), got = expected;
+    for (int64_t n = 0; n < how_many; ++n) got[static_cast<size_t>(n * 3)] = static_cast<int8_t>(3 + apart);
+    return difference({"y", type, {kCount}, {}, true}, got.data(), expected.data(), rtol, atol);
+  };
+  for (const ir::Type type : {ir::Type::i(8), ir::Type::u(8)}) {
+    EXPECT_EQ(compare(type, 1, 1, 0), "element [0] is 4, expected 3; 1 of 1000 differ");
+    EXPECT_EQ(compare(type, 1, 7, 1e-6), "");
+    EXPECT_EQ(compare(type, -1, 7, 1e-6), "");
+    EXPECT_EQ(compare(type, 1, 8, 1e-6), "element [0] is 4, expected 3; 8 of 1000 differ");
+    EXPECT_EQ(compare(type, 2, 1, 1e-6), "element [0] is 5, expected 3; 1 of 1000 differ");
+    EXPECT_EQ(compare(type, 2, 300, 1e-3, 2), "") << "halves, of which rounding moves all";
+  }
+  const ArgSpec four{"y", ir::Type::u(4), {4}, {}, true}, flag{"y", ir::Type::boolean(), {1}, {}, true};
+  EXPECT_EQ(difference(four, "\x21\x43", "\x21\x53", 1e-6, 0), "");
+  EXPECT_NE(difference(four, "\x21\x43", "\x21\x63", 1e-6, 0), "");
+  EXPECT_EQ(difference(flag, "\1", "\0", 1e-6, 0), "");
+  const int64_t large = int64_t{1} << 60;
+  const ArgSpec whole{"n", ir::Type::i(64), {1}, {}, true};
+  EXPECT_EQ(difference(whole, &large, &large, 0, 0), "");
+  EXPECT_EQ(wrong_element(whole, &large, 0, std::ldexp(1.0, 60) * (1 + 1e-7), 1e-6, 0), "");
+  const int32_t n = 7;
+  const ArgSpec small{"n", ir::Type::i(32), {1}, {}, true};
+  EXPECT_EQ(wrong_element(small, &n, 0, 8, 1e-6, 0), "");
+  EXPECT_EQ(wrong_element(small, &n, 0, 9, 1e-6, 0), "n[0] should be 9 and is 7");
 }
 
 TEST(Compare, AnElementThatIsKnownIsNamedByItsSubscripts) {

@@ -7,6 +7,7 @@
 #include "autotune/log/stock.h"
 #include "autotune/measure/check_data.h"
 #include "src/runtime/arguments.h"
+#include "tensorwright/te_functions.h"
 #include "tests/unit/autotune_sketch_cases.h"
 #include "tests/unit/autotune_templates.h"
 

@@ -83,7 +83,7 @@ class Pointwise {
     } else if (part > 0) {
       sketch_.cfg.define_knob(knob("lanes"), {part});
     } else if (crossed_ != kNoAxis) {
-      sketch_.cfg.define_knob(knob("lanes"), {std::min(lanes_, row())});  // of several none is turned
+      sketch_.cfg.define_knob(knob("lanes"), {std::clamp<int64_t>(row(), 1, lanes_)});  // of several none is turned
     } else {
       sketch_.cfg.define_knob(knob("lanes"), up_to(row(), {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
     }

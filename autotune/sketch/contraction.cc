@@ -149,6 +149,7 @@ class Contraction {
   int64_t padded_line();
   void place_panel();
   void place_whole();
+  void vectorize_terms(const std::string& lane);
   std::string turn_panel();
   void place_rows();
   void place_wide(const std::string& copy);
@@ -520,6 +521,20 @@ int64_t Contraction::padded_line() {
   return (line + lanes - 1) / lanes * lanes;
 }
 
+// What is packed for dot products, where it is copied as it lies.
+void Contraction::vectorize_terms(const std::string& lane) {
+  const Stage& source = source_of(roles_.vectors);
+  const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
+  const int64_t group = dot_->side_by_side();
+  const auto last = static_cast<int>(source.shape.size()) - 1;
+  const bool lanes_in_place = roles_.lane_dimension == last;
+  if (grouped < 0 || source.shape[static_cast<size_t>(grouped)] <= group || (!lanes_in_place && grouped != last))
+    return;
+  const std::string terms = panel_axes()[static_cast<size_t>(grouped)];
+  vectorize_dot_panel(k_, {panel_, terms + ".o", lane, terms + ".i", k_.cfg.value(knob("tile"), 1), group,
+                           lanes_of(source, k_.target), lanes_in_place});
+}
+
 // Lanes innermost, in memory as well.
 void Contraction::place_panel() {
   if (k_.cfg.value_json(knob("pack")) == "\"whole\"") return place_whole();
@@ -528,6 +543,7 @@ void Contraction::place_panel() {
   if (dot_) {
     const std::string lane = names[static_cast<size_t>(roles_.lane_dimension)];
     k_.step(schedule::TransformLayout{panel_, panel_indices(lane), ""});
+    vectorize_terms(lane);
     return;
   }
   const bool moves = member(roles_.vectors.through) && !roles_.vectors.prologue();

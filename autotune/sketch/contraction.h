@@ -61,6 +61,15 @@ struct Dot {
   bool is_tile() const { return packed > 0; }
   int64_t side_by_side() const { return is_tile() ? packed : group; }
 };
+// Loops of the copy that a panel for dot products is, [groups, lane, term], and where its elements lie in the source.
+struct DotPanel {
+  std::string stage, groups, lane, term;
+  int64_t columns, group;  // extents of `lane` and `term`
+  int64_t lanes;           // elements in a register
+  bool lanes_in_place;     // side by side in the source, too; else the terms are
+};
+void vectorize_dot_panel(Sketch&, const DotPanel&);
+
 std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
 // Whether the ends of lines that are no whole vectors are computed as such, for nobody: where vectors have no masks,
 // and what they read is copied in the tasks, with room behind it.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "codegen/llvm/emitter.h"
 #include "src/ir/equal.h"
@@ -20,6 +21,7 @@ namespace tw::codegen {
 
 using ir::Expr;
 using ir::Stmt;
+using ir::Type;
 using llvm::Value;
 
 namespace {
@@ -27,54 +29,87 @@ namespace {
 constexpr int kBlockBytes = 16;  // within which x86 interleaves elements; all that a vector of ARM's has
 
 const ir::Load& load_of(const Expr& e) { return *ir::as<ir::Load>(e); }
-const ir::Ramp& ramp_of(const Expr& load) { return *ir::as<ir::Ramp>(load_of(load).at[0]); }
 
-// How many elements of a column are read: the first of its lanes. 0 where others may be.
-int height_of(const Expr& column) {
-  const ir::Load& load = load_of(column);
-  if (!load.pred) return column.type().lanes;
+// A load of elements that lie `stride` apart, or of groups of such: the four bytes that a dot product takes together
+// are one element of 32 bits.
+struct Column {
+  Expr load, base, stride;
+  int group = 1, height = 0;  // elements of `load` in one of the column's; of these, those that are read
+  Type element;
+  int lanes() const { return load.type().lanes / group; }
+};
+
+// How many lanes of a load are read: the first of them. 0 where others may be.
+int height_of(const ir::Load& load, int lanes) {
+  if (!load.pred) return lanes;
   const auto* below = ir::as<ir::Binary>(load.pred);
   const auto* lane = below && below->op == ir::BinOp::kLt ? ir::as<ir::Ramp>(below->a) : nullptr;
   const auto first = lane && ir::is_int(lane->stride, 1) ? ir::as_int(lane->base) : std::nullopt;
   const auto end = first ? ir::as_int(below->b) : std::nullopt;
-  return end ? static_cast<int>(std::clamp<int64_t>(*end - *first, 0, column.type().lanes)) : 0;
+  return end ? static_cast<int>(std::clamp<int64_t>(*end - *first, 0, lanes)) : 0;
+}
+
+std::optional<Column> grouped_column(const Expr& e) {
+  const ir::Load& load = load_of(e);
+  const auto places = load.pred ? std::nullopt : lane_places(load.at[0]);
+  if (!places) return std::nullopt;
+  const int lanes = e.type().lanes;
+  const auto apart = [&](int lane) { return places->apart[static_cast<size_t>(lane)]; };
+  int group = 1;
+  while (group < lanes && apart(group) == group) ++group;
+  const int bits = group * e.type().bits;
+  if (group == 1 || lanes < 2 * group || lanes % group != 0 || (bits != 16 && bits != 32 && bits != 64))
+    return std::nullopt;
+  const int64_t stride = apart(group);
+  for (int lane = 0; lane < lanes; ++lane)
+    if (apart(lane) != lane / group * stride + lane % group) return std::nullopt;
+  return Column{e, places->base, stride, group, lanes / group, Type::u(bits)};
+}
+
+std::optional<Column> column_of(const Expr& e) {
+  const ir::Load& load = load_of(e);
+  if (load.at.size() != 1 || ir::has_load(load.at[0]) || e.type().is_bool() || e.type().is_scalar())
+    return std::nullopt;
+  const auto* ramp = ir::as<ir::Ramp>(load.at[0]);
+  if (!ramp) return grouped_column(e);
+  const auto stride = ir::as_int(ramp->stride);
+  const int height = height_of(load, e.type().lanes);
+  if (height < 2 || (stride && *stride >= -1 && *stride <= 1)) return std::nullopt;
+  return Column{e, ramp->base, ramp->stride, 1, height, e.type().element()};
 }
 
 // Its loads of columns that are read whatever the values of others.
-std::vector<Expr> columns_in(const ir::Store& store) {
-  std::vector<Expr> columns;
+std::vector<Column> columns_in(const ir::Store& store) {
+  std::vector<Column> columns;
   ir::walk(store.value, [&](const Expr& e) {
     if (const auto* binary = ir::as<ir::Binary>(e))
       return binary->op != ir::BinOp::kAnd && binary->op != ir::BinOp::kOr;
     if (ir::as<ir::Select>(e) || ir::as<ir::Let>(e)) return false;
     const auto* load = ir::as<ir::Load>(e);
     if (!load) return true;
-    const auto* ramp = load->at.size() == 1 ? ir::as<ir::Ramp>(load->at[0]) : nullptr;
     const bool all_are_there = !!load->pred || !store.pred;
-    if (!ramp || !all_are_there || ir::has_load(load->at[0]) || e.type().is_bool()) return false;
-    const auto stride = ir::as_int(ramp->stride);
-    if ((!stride || *stride < -1 || *stride > 1) && height_of(e) > 1) columns.push_back(e);
+    if (auto column = all_are_there ? column_of(e) : std::nullopt) columns.push_back(*std::move(column));
     return false;
   });
   return columns;
 }
 
 // Whether each column of `b` is the one behind that of `a`.
-bool side_by_side(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+bool side_by_side(const std::vector<Column>& a, const std::vector<Column>& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (load_of(a[i]).buffer.id() != load_of(b[i]).buffer.id() || !(a[i].type() == b[i].type())) return false;
-    const ir::Ramp &one = ramp_of(a[i]), &other = ramp_of(b[i]);
-    if (height_of(a[i]) != height_of(b[i]) || !ir::equal(one.stride, other.stride) ||
-        !ir::is_int(ir::simplify(other.base - one.base), 1))
+    const Column &one = a[i], &other = b[i];
+    if (load_of(one.load).buffer.id() != load_of(other.load).buffer.id() || !(one.load.type() == other.load.type()) ||
+        one.group != other.group || one.height != other.height || !ir::equal(one.stride, other.stride) ||
+        !ir::is_int(ir::simplify(other.base - one.base), one.group))
       return false;
   }
   return true;
 }
 
-bool writes(const Stmt& stmt, const std::vector<Expr>& loads) {
-  for (const Expr& load : loads)
-    if (ir::as<ir::Store>(stmt)->buffer.id() == load_of(load).buffer.id()) return true;
+bool writes(const Stmt& stmt, const std::vector<Column>& columns) {
+  for (const Column& column : columns)
+    if (ir::as<ir::Store>(stmt)->buffer.id() == load_of(column.load).buffer.id()) return true;
   return false;
 }
 
@@ -125,28 +160,29 @@ std::vector<Value*> Emitter::turned(std::vector<Value*> rows, int element_bytes)
   return rows;
 }
 
-// `columns` neighbours of one column: squares of the rows, side by side where the column has more elements than a row.
-std::vector<Value*> Emitter::emit_columns(const Expr& first, int columns) {
-  const ir::Load& load = load_of(first);
-  const ir::Ramp& ramp = ramp_of(first);
-  const Memory& memory = frame_.buffers.at(load.buffer.id());
-  const ir::Type row = first.type().with_lanes(columns);
-  const int height = height_of(first);
-  Value *base = emit(ramp.base), *stride = emit(ramp.stride);
-  std::vector<std::vector<Value*>> parts(static_cast<size_t>(columns));
-  for (int begin = 0; begin < ramp.lanes; begin += columns) {
+// `count` neighbours of the first column of some: squares of the rows, side by side where the column has more elements
+// than a row.
+std::vector<Value*> Emitter::emit_columns(const Expr& first, int count) {
+  const Column column = *column_of(first);
+  const Memory& memory = frame_.buffers.at(load_of(first).buffer.id());
+  const Type row = first.type().with_lanes(count * column.group);
+  llvm::Type* elements = value_type(column.element.with_lanes(count));
+  Value *base = emit(column.base), *stride = emit(column.stride);
+  std::vector<std::vector<Value*>> parts(static_cast<size_t>(count));
+  for (int begin = 0; begin < column.lanes(); begin += count) {
     std::vector<Value*> rows;
-    for (int r = begin; r < begin + columns; ++r) {
+    for (int r = begin; r < begin + count; ++r) {
       Value* at = b_.CreateAdd(base, b_.CreateMul(stride, index(r)));
-      rows.push_back(r < height ? emit_block_load(memory, row, at, 1, nullptr)
-                                : llvm::Constant::getNullValue(value_type(row)));
+      rows.push_back(r < column.height ? b_.CreateBitCast(emit_block_load(memory, row, at, 1, nullptr), elements)
+                                       : llvm::Constant::getNullValue(elements));
     }
-    rows = turned(std::move(rows), first.type().element().bytes());
+    rows = turned(std::move(rows), column.element.bytes());
     for (size_t c = 0; c < rows.size(); ++c) parts[c].push_back(rows[c]);
   }
   std::vector<Value*> whole;
   for (const std::vector<Value*>& part : parts)
-    whole.push_back(part.size() == 1 ? part[0] : llvm::concatenateVectors(b_, part));
+    whole.push_back(
+        b_.CreateBitCast(part.size() == 1 ? part[0] : llvm::concatenateVectors(b_, part), value_type(first.type())));
   return whole;
 }
 
@@ -154,19 +190,19 @@ std::vector<Value*> Emitter::emit_columns(const Expr& first, int columns) {
 int Emitter::tile_of(std::span<const Stmt> stmts) const {
   const auto* store = ir::as<ir::Store>(stmts[0]);
   if (!store) return 0;
-  std::vector<Expr> columns = columns_in(*store);
+  std::vector<Column> columns = columns_in(*store);
   if (columns.empty()) return 0;
   int most = 1 << 10, widest = 1;
-  const std::vector<Expr> all = columns;
-  for (const Expr& column : all) {
-    const int lanes = column.type().lanes, bytes = column.type().element().bytes();
+  const std::vector<Column> all = columns;
+  for (const Column& column : all) {
+    const int lanes = column.lanes(), bytes = column.element.bytes();
     most = std::min({most, lanes & -lanes, target_.abilities.vector_bits / (8 * bytes)});
     widest = std::max(widest, bytes);
   }
   int count = writes(stmts[0], all) ? 0 : 1;
   for (; count > 0 && count < most && static_cast<size_t>(count) < stmts.size(); ++count) {
     const auto* next = ir::as<ir::Store>(stmts[static_cast<size_t>(count)]);
-    std::vector<Expr> behind = next ? columns_in(*next) : std::vector<Expr>{};
+    std::vector<Column> behind = next ? columns_in(*next) : std::vector<Column>{};
     if (!next || writes(stmts[static_cast<size_t>(count)], all) || !side_by_side(columns, behind)) break;
     columns = std::move(behind);
   }
@@ -176,13 +212,13 @@ int Emitter::tile_of(std::span<const Stmt> stmts) const {
 
 void Emitter::emit_tile(std::span<const Stmt> stmts) {
   CacheLevel level(*this);
-  std::vector<std::vector<Expr>> columns;
+  std::vector<std::vector<Column>> columns;
   for (const Stmt& s : stmts) columns.push_back(columns_in(*ir::as<ir::Store>(s)));
   for (size_t i = 0; i < columns[0].size(); ++i) {
-    const std::vector<Value*> values = emit_columns(columns[0][i], static_cast<int>(stmts.size()));
+    const std::vector<Value*> values = emit_columns(columns[0][i].load, static_cast<int>(stmts.size()));
     for (size_t c = 0; c < values.size(); ++c) {
-      cache_[columns[c][i].get()] = values[c];
-      cached_.push_back(columns[c][i]);
+      cache_[columns[c][i].load.get()] = values[c];
+      cached_.push_back(columns[c][i].load);
     }
   }
   for (const Stmt& s : stmts) emit_store(*ir::as<ir::Store>(s));
@@ -196,11 +232,14 @@ void Emitter::emit_sequence(std::span<const Stmt> stmts) {
       continue;
     }
     const auto tile = static_cast<size_t>(tile_of(stmts));
+    const size_t interleaved = tile > 0 ? 0 : interleaved_of(stmts);
     if (tile > 0)
       emit_tile(stmts.first(tile));
+    else if (interleaved > 0)
+      emit_interleaved(stmts.first(interleaved));
     else
       emit(stmts[0]);
-    stmts = stmts.subspan(std::max<size_t>(tile, 1));
+    stmts = stmts.subspan(std::max<size_t>({tile, interleaved, 1}));
   }
 }
 

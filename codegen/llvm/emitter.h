@@ -1,7 +1,8 @@
 // The emitter's state: IR of one program -> one llvm::Module. Private to codegen/llvm.
 //
 // How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow;
-// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc and emit_turned.cc make loads and stores;
+// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc, emit_turned.cc and
+// emit_interleaved.cc make loads and stores;
 // emit_tiles.cc makes products of whole tiles;
 // emit_descriptor.cc makes the constant data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16
 // and bfloat16 are their 16 bits.
@@ -226,8 +227,12 @@ class Emitter {
   void emit_sequence(std::span<const ir::Stmt> stmts);
   int tile_of(std::span<const ir::Stmt> stmts) const;
   void emit_tile(std::span<const ir::Stmt> stmts);
-  std::vector<llvm::Value*> emit_columns(const ir::Expr& first, int columns);
+  std::vector<llvm::Value*> emit_columns(const ir::Expr& first, int count);
   std::vector<llvm::Value*> turned(std::vector<llvm::Value*> rows, int element_bytes);
+
+  // Stores side by side (emit_interleaved.cc).
+  size_t interleaved_of(std::span<const ir::Stmt> stmts) const;
+  void emit_interleaved(std::span<const ir::Stmt> stmts);
 
   llvm::Value* splat(llvm::Value* scalar, int lanes) { return b_.CreateVectorSplat(lanes, scalar); }
   llvm::BasicBlock* block(const char* name);

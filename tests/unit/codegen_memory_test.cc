@@ -150,6 +150,66 @@ TEST(CodegenMemory, ColumnsThatEndBeforeTheirVectorsAreTurned) {
   }
 }
 
+// Terms of dot products that lie side by side in rows: an element of the columns is a group of them.
+TEST(CodegenMemory, ColumnsOfGroupsAreTurned) {
+  const auto tile = [](const std::string& type, int rows, int group, int columns) {
+    const std::string lanes = std::to_string(rows * group), by = std::to_string(group);
+    std::string text = "kernel k(A: " + type + "[1300], C: out " + type + "[1200]):\n  for i in 0..2:\n";
+    for (int c = 0; c < columns; ++c)
+      text += "    C@[i * 600 + " + std::to_string(c * rows * group) + " : " + lanes + "] = A@[broadcast(i * 3 + " +
+              std::to_string(c * group) + ", " + lanes + ") + lanes(" + lanes + ") // " + by + " * 72 + lanes(" +
+              lanes + ") % " + by + "]\n";
+    return parse(text);
+  };
+  const auto gathers = [](const ir::Program& p) {
+    return build(p, parse_target("llvm -mcpu=znver4"))->source("llvm").find("masked.gather") != std::string::npos;
+  };
+  for (const auto& [type, rows, group, columns] :
+       {std::tuple("int8", 16, 4, 9), std::tuple("int8", 8, 4, 8), std::tuple("int8", 16, 2, 16),
+        std::tuple("int8", 8, 8, 8), std::tuple("bfloat16", 16, 2, 16), std::tuple("float16", 8, 4, 4),
+        std::tuple("int32", 8, 2, 8), std::tuple("int16", 12, 2, 6)}) {
+    const auto bytes = static_cast<size_t>(ir::parse_type(type)->bytes());
+    std::vector<Bytes> data{Bytes(1300 * bytes, 1), Bytes(1200 * bytes, 1)};
+    for (size_t i = 0; i < data[0].size(); ++i) data[0][i] = static_cast<unsigned char>(i * 7 % 61);
+    const ir::Program p = tile(type, rows, group, columns);
+    expect_all_agree(p, data);
+    EXPECT_FALSE(std::string(type) == "int32" && gathers(p)) << to_string(p);
+  }
+  EXPECT_TRUE(gathers(tile("int32", 8, 4, 4))) << "no element has 128 bits";
+}
+
+TEST(CodegenMemory, StoresOfEveryFourthElementAreOne) {
+  const auto spread = [](const std::string& type, int lanes, const std::vector<int>& places, int stride,
+                         const std::string& value = "A") {
+    std::string text = "kernel k(A: " + type + "[600], C: out " + type + "[600]):\n  for i in 0..2:\n";
+    for (const int place : places)
+      text += "    C@[ramp(i * 256 + " + std::to_string(place) + ", " + std::to_string(stride) + ", " +
+              std::to_string(lanes) + ")] = " + value + "@[i * 64 + " + std::to_string(place * lanes) + " : " +
+              std::to_string(lanes) + "]\n";
+    return parse(text);
+  };
+  const auto scatters = [](const ir::Program& p) {
+    return build(p, parse_target("llvm -mcpu=znver4"))->source("llvm").find("masked.scatter") != std::string::npos;
+  };
+  for (const char* type : {"int8", "int16", "int32", "float32", "float64", "bfloat16", "float16"})
+    for (const auto& [lanes, places, stride] :
+         {std::tuple(16, std::vector{0, 1, 2, 3}, 4), std::tuple(32, std::vector{0, 1}, 2),
+          std::tuple(64, std::vector{0, 1, 2, 3}, 4), std::tuple(8, std::vector{3, 4, 5, 6, 7}, 4),
+          std::tuple(6, std::vector{0, 1, 2, 3}, 4)}) {
+      const auto bytes = static_cast<size_t>(ir::parse_type(type)->bytes());
+      std::vector<Bytes> data{Bytes(600 * bytes, 1), Bytes(600 * bytes, 1)};
+      for (size_t i = 0; i < data[0].size(); ++i) data[0][i] = static_cast<unsigned char>(i * 7 % 61);
+      const ir::Program p = spread(type, lanes, places, stride);
+      expect_all_agree(p, data);
+      EXPECT_EQ(scatters(p), places.size() == 5) << to_string(p);
+    }
+  EXPECT_TRUE(scatters(spread("float32", 8, {0, 1, 2}, 4))) << "one is missing";
+  EXPECT_TRUE(scatters(spread("float32", 8, {0, 2, 1, 3}, 4))) << "in another order";
+  EXPECT_TRUE(scatters(spread("float32", 8, {0, 1, 2}, 3)));
+  const ir::Program own = spread("int32", 8, {0, 1, 2, 3}, 4, "C");
+  EXPECT_TRUE(scatters(own)) << "one may read what the one before stored";
+}
+
 // Channels of a group, pixels of a larger image: what lanes share is read once, and nothing beside it.
 TEST(CodegenMemory, PlacesThatAreKnownAreShuffledOutOfOneVector) {
   const auto reading = [](const std::string& at, int elements) {

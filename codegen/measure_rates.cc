@@ -1,7 +1,8 @@
 #include "codegen/measure_rates.h"
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -16,6 +17,8 @@ namespace tw::codegen {
 namespace {
 
 constexpr int kRounds = 7;                 // of which the fastest counts
+constexpr double kPatience = 0.1;          // seconds for one number
+constexpr double kWhole = 0.97;            // of a core's time
 constexpr int kChains = 12;                // of arithmetic: more than one core has in flight
 constexpr int kSums = 8;                   // of what is read, likewise
 constexpr int64_t kSteps = 200'000;        // of each chain: a millisecond or less
@@ -91,6 +94,12 @@ Memory memory_of(int64_t bytes) {
   return memory;
 }
 
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 class Probes {
  public:
   Probes(const Target& target, const MachineDescription& here)
@@ -118,14 +127,18 @@ class Probes {
     return backend.make_module({lower::run_pipeline(backend.passes, program, target_)}, target_, 3);
   }
 
-  // The least of several runs, in seconds.
-  static double fastest(const std::function<void()>& run) {
+  // The least of several runs, in seconds; where others use the cores, of so many that in one all tasks had theirs.
+  static double fastest(int64_t tasks, const std::function<void()>& run) {
+    const double end = seconds_of(CLOCK_MONOTONIC) + kPatience;
     double best = std::numeric_limits<double>::infinity();
-    for (int round = 0; round <= kRounds; ++round) {
-      const auto start = std::chrono::steady_clock::now();
+    bool undisturbed = false;
+    for (int round = 0; round <= kRounds || (!undisturbed && seconds_of(CLOCK_MONOTONIC) < end); ++round) {
+      const double start = seconds_of(CLOCK_MONOTONIC), used = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
       run();
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (round > 0) best = std::min(best, seconds);  // the first warms up
+      const double seconds = seconds_of(CLOCK_MONOTONIC) - start;
+      if (round == 0) continue;  // it warms up
+      best = std::min(best, seconds);
+      undisturbed |= seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used >= kWhole * static_cast<double>(tasks) * seconds;
     }
     return best;
   }
@@ -136,7 +149,7 @@ class Probes {
     const auto module = made(with_words(text, words));
     const Memory operands = memory_of(operand_bytes);
     void* const data[] = {operands.get(), operands.get(), out_.get(), &tasks, &steps};
-    const double seconds = fastest([&] { module->kernel()->run(data); });
+    const double seconds = fastest(tasks, [&] { module->kernel()->run(data); });
     return static_cast<double>(steps) / (seconds * hertz_);
   }
 
@@ -198,7 +211,7 @@ class Probes {
   double read(const Module& module, const char* from, int64_t bytes, int64_t tasks) const {
     int64_t rows = std::max<int64_t>(1, bytes / vectors_bytes(kSums)), times = std::max<int64_t>(1, kMoved / bytes);
     void* const data[] = {const_cast<char*>(from), out_.get(), &tasks, &rows, &times};
-    const double seconds = fastest([&] { module.kernel()->run(data); });
+    const double seconds = fastest(tasks, [&] { module.kernel()->run(data); });
     return static_cast<double>(rows * times * vectors_bytes(kSums)) / seconds;
   }
 

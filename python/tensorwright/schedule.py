@@ -61,6 +61,9 @@ class Schedule(_core.Schedule):
     def __getitem__(self, tensor):
         """The stage of a tensor, an operation, or of that name."""
         if isinstance(tensor, (Stage, Fragment)):
+            owner = tensor._schedule if isinstance(tensor, Stage) else tensor._of._schedule
+            if owner is not self:
+                refuse("s[...]", f"stage must be one of this schedule, not {tensor.name} of another one: a tensor or a name gives its own")
             return tensor
         if isinstance(tensor, str):
             if tensor not in self._stage_names():

@@ -184,6 +184,7 @@ def _refused():
         "readers must be stages that read A; B doesn't": lambda: s.cache_read(A, "local", [B]),
         "key must be auto_unroll_max_step or unroll_explicit, not unroll": lambda: s[C].pragma(i, "unroll"),
         "parent must be another stage": lambda: s[C].compute_at(s[C], i),
+        "stage must be one of this schedule, not C of another one": lambda: s[B].compute_at(s.copy()[C], i),
         "stage must not be an output": lambda: s[C].compute_inline(),
         "outputs must be tensors or operations, not 3": lambda: te.create_schedule(3),
         "outputs must name at least one tensor": lambda: te.create_schedule([]),

@@ -149,7 +149,7 @@ class Contraction {
   int64_t padded_line();
   void place_panel();
   void place_whole();
-  void vectorize_terms(const std::string& lane);
+  bool vectorize_terms(const std::string& lane);
   std::string turn_panel();
   void place_rows();
   void place_wide(const std::string& copy);
@@ -471,8 +471,9 @@ void Contraction::place_whole() {
   const bool pads = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] % std::stoll(by) != 0;
   k_.step(schedule::TransformLayout{panel_, indices, pads ? "0" : ""});
   const bool one = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] <= std::stoll(by);
+  const std::string inside = one ? lane : lane + ".i";
   if (!one) k_.parallel(panel_, lane + ".o");
-  k_.step(schedule::Vectorize{panel_, one ? lane : lane + ".i"});
+  if (!dot_ || !vectorize_terms(inside)) k_.step(schedule::Vectorize{panel_, inside});
 }
 
 // Each of them side by side: [i // 2, j // 2, i % 2, j % 2].
@@ -521,18 +522,18 @@ int64_t Contraction::padded_line() {
   return (line + lanes - 1) / lanes * lanes;
 }
 
-// What is packed for dot products, where it is copied as it lies.
-void Contraction::vectorize_terms(const std::string& lane) {
+// What is packed for dot products, where it is copied as it lies. Gives whether it is.
+bool Contraction::vectorize_terms(const std::string& lane) {
   const Stage& source = source_of(roles_.vectors);
   const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
   const int64_t group = dot_->side_by_side();
   const auto last = static_cast<int>(source.shape.size()) - 1;
   const bool lanes_in_place = roles_.lane_dimension == last;
   if (grouped < 0 || source.shape[static_cast<size_t>(grouped)] <= group || (!lanes_in_place && grouped != last))
-    return;
+    return false;
   const std::string terms = panel_axes()[static_cast<size_t>(grouped)];
-  vectorize_dot_panel(k_, {panel_, terms + ".o", lane, terms + ".i", k_.cfg.value(knob("tile"), 1), group,
-                           lanes_of(source, k_.target), lanes_in_place});
+  return vectorize_dot_panel(k_, {panel_, terms + ".o", lane, terms + ".i", k_.cfg.value(knob("tile"), 1), group,
+                                  lanes_of(source, k_.target), lanes_in_place});
 }
 
 // Lanes innermost, in memory as well.

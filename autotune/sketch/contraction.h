@@ -68,7 +68,7 @@ struct DotPanel {
   int64_t lanes;           // elements in a register
   bool lanes_in_place;     // side by side in the source, too; else the terms are
 };
-void vectorize_dot_panel(Sketch&, const DotPanel&);
+bool vectorize_dot_panel(Sketch&, const DotPanel&);  // whether there are vectors that make it
 
 std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
 // Whether the ends of lines that are no whole vectors are computed as such, for nobody: where vectors have no masks,

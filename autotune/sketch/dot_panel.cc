@@ -14,27 +14,28 @@
 
 namespace tw::autotune::sketch {
 
-void vectorize_dot_panel(Sketch& sketch, const DotPanel& panel) {
+bool vectorize_dot_panel(Sketch& sketch, const DotPanel& panel) {
   const auto split = [&](const std::string& loop, int64_t by) {
     sketch.step(schedule::Split{panel.stage, loop, schedule::Factor(by), {}, ir::Tail::kAuto});
   };
   const std::string lane = panel.lane + ".i";
   if (panel.lanes_in_place) {
     const int64_t by = std::gcd(panel.columns, panel.lanes);
-    if (by < panel.group || panel.group > 4) return;
+    if (by < panel.group || panel.group > 4) return false;
     split(panel.lane, by);
     sketch.reorder(panel.stage, {panel.term, lane});
     sketch.step(schedule::Unroll{panel.stage, panel.term});
     sketch.step(schedule::Vectorize{panel.stage, lane});
-    return;
+    return true;
   }
   const int64_t by = std::gcd(panel.columns, panel.lanes / panel.group);
-  if (by < 4) return;
+  if (by < 4) return false;
   split(panel.lane, by);
   split(panel.groups, by);
   sketch.reorder(panel.stage, {panel.lane + ".o", panel.groups + ".o", panel.groups + ".i", lane, panel.term});
   sketch.step(schedule::Unroll{panel.stage, panel.groups + ".i"});
   sketch.step(schedule::Vectorize{panel.stage, sketch.fuse(panel.stage, {lane, panel.term})});
+  return true;
 }
 
 }  // namespace tw::autotune::sketch

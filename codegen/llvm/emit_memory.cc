@@ -7,6 +7,7 @@
 //   broadcast(x, L)             one element in all lanes
 //   x + ramp(0, 1, L) // 2      a load of L / 2, each in two lanes; likewise other places that are known but for x and
 //                               lie within L elements
+//   ramp(b, 1, L) % n           one vector where b % n <= n - L, else a gather; likewise // n
 //   anything else               gather or scatter
 //
 // The mask of a load is its own predicate together with the guard that the select, and, or around it gives it.
@@ -150,7 +151,31 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
   if (Value* rows = memory.slot && !mask ? emit_rows_load(memory, type, at) : nullptr) return rows;
   const auto near = !mask || safe ? lane_places(at) : std::nullopt;
   if (near && shuffled(*near)) return emit_near_load(memory, type, *near, mask);
+  if (!mask && !memory.slot)
+    if (const auto within = within_digit(at)) return emit_digit_load(load, type, *within);
   return emit_gather(memory, type, at, mask);
+}
+
+// Elements side by side, but for the vectors that reach from one digit into the next.
+Value* Emitter::emit_digit_load(const ir::Load& load, Type type, const WithinDigit& digit) {
+  Value* first = emit(ir::floormod(digit.begin, digit.elements));
+  llvm::BasicBlock *inside = block("inside"), *across = block("across"), *after = block("read");
+  b_.CreateCondBr(b_.CreateICmpSLE(first, index(digit.elements - type.lanes)), inside, across);
+  const auto in = [&](llvm::BasicBlock* where, const auto& read) {
+    CacheLevel level(*this);
+    b_.SetInsertPoint(where);
+    Value* value = read();
+    b_.CreateBr(after);
+    return std::pair(value, b_.GetInsertBlock());
+  };
+  const auto whole = in(inside, [&] { return emit_load({load.buffer, {digit.subscript}, {}}, type); });
+  const auto parts =
+      in(across, [&] { return emit_gather(frame_.buffers.at(load.buffer.id()), type, load.at[0], nullptr); });
+  b_.SetInsertPoint(after);
+  llvm::PHINode* phi = b_.CreatePHI(whole.first->getType(), 2);
+  phi->addIncoming(whole.first, whole.second);
+  phi->addIncoming(parts.first, parts.second);
+  return phi;
 }
 
 // Of a slot at known places: rows of equal length, one behind the other. A gather would keep it in memory.

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
+#include "src/ir/walk.h"
 
 namespace tw::codegen {
 
@@ -75,6 +77,15 @@ std::optional<LanePlaces> places_of(const Expr& e) {
   }
 }
 
+// The base of a ramp of which the expression is a digit; null where it is none.
+const Expr* digit_of(const Expr& e) {
+  const auto* binary = ir::as<ir::Binary>(e);
+  if (!binary || (binary->op != BinOp::kFloorDiv && binary->op != BinOp::kFloorMod)) return nullptr;
+  const auto* ramp = ir::as<ir::Ramp>(binary->a);
+  const auto elements = ir::as_int(binary->b);
+  return ramp && ir::is_int(ramp->stride, 1) && elements && *elements > ramp->lanes ? &ramp->base : nullptr;
+}
+
 }  // namespace
 
 int64_t multiple_of(const Expr& e) {
@@ -97,6 +108,28 @@ std::optional<LanePlaces> lane_places(const Expr& subscript) {
   const int64_t first = *std::ranges::min_element(places->apart);
   if (first == 0) return places;
   return each(places->base + Expr(first), std::move(places->apart), [&](int64_t at) { return at - first; });
+}
+
+std::optional<WithinDigit> within_digit(const Expr& subscript) {
+  std::optional<WithinDigit> found;
+  const auto is_same = [&](const Expr& begin, int64_t elements) {
+    return found->elements == elements && ir::equal(found->begin, begin);
+  };
+  const Expr within = ir::rewrite(subscript, [&](const Expr& e) {
+    const Expr* begin = digit_of(e);
+    if (!begin) return e;
+    const auto& digit = *ir::as<ir::Binary>(e);
+    const int64_t elements = *ir::as_int(digit.b);
+    if (!found) found = WithinDigit{*begin, elements, {}};
+    if (!is_same(*begin, elements)) return e;
+    if (digit.op == BinOp::kFloorDiv) return ir::broadcast(ir::floordiv(*begin, elements), e.type().lanes);
+    return ir::ramp(ir::floormod(*begin, elements), 1, e.type().lanes);
+  });
+  if (!found) return std::nullopt;
+  found->subscript = ir::simplify(within);
+  const auto* ramp = ir::as<ir::Ramp>(found->subscript);
+  const bool simple = ir::as<ir::Broadcast>(found->subscript) || (ramp && ir::is_int(ramp->stride, 1));
+  return simple ? found : std::nullopt;
 }
 
 }  // namespace tw::codegen

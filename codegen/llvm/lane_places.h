@@ -25,4 +25,15 @@ struct LanePlaces {
 // None where a distance depends on a variable.
 std::optional<LanePlaces> lane_places(const ir::Expr& subscript);
 
+// Of a subscript with ramp(begin, 1, lanes) // elements or % elements, what it is where a digit holds the whole vector:
+// a ramp of step 1, or one place for all. None where it is neither, or no digit of so many elements holds any.
+//
+//   ramp(i, 1, 16) % 1000 + j * 1000      ramp(i % 1000 + j * 1000, 1, 16)      where i % 1000 <= 984
+struct WithinDigit {
+  ir::Expr begin;
+  int64_t elements;
+  ir::Expr subscript;
+};
+std::optional<WithinDigit> within_digit(const ir::Expr& subscript);
+
 }  // namespace tw::codegen

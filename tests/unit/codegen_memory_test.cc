@@ -210,6 +210,39 @@ TEST(CodegenMemory, StoresOfEveryFourthElementAreOne) {
   EXPECT_TRUE(scatters(own)) << "one may read what the one before stored";
 }
 
+// Rolled rows: vectors that do not reach over the end of a row are whole loads, in each iteration anew.
+TEST(CodegenMemory, VectorsWithinADigitAreLoadedWhole) {
+  const std::pair<const char*, bool> places[] = {{"ramp(i * 5 + 3, 1, 16) % 37", true},
+                                                 {"broadcast(i * 37, 16) + ramp(i * 5 + 30, 1, 16) % 37", true},
+                                                 {"ramp(i * 5, 1, 16) // 37", true},
+                                                 {"ramp(i * 7, 1, 16) // 50 * 50 + ramp(i * 7, 1, 16) % 50", true},
+                                                 {"ramp(i * 7, 1, 16) // 50 * 20 + ramp(i * 7, 1, 16) % 50", true},
+                                                 {"ramp(i * 7, 1, 16) // 40 * 3 + ramp(i * 7, 1, 16) % 50", false},
+                                                 {"ramp(i * 7, 1, 16) % 50 * 2", false},
+                                                 {"ramp(i * 5, 1, 16) % 16", false}};
+  for (const auto& [at, whole] : places) {
+    const ir::Program p = parse("kernel k(A: float32[600], C: out float32[256]):\n  for i in 0..16:\n" +
+                                std::string("    C[i * 16 : 16] = A@[") + at + "]\n");
+    const Bytes in = bytes_of(counting(600));
+    expect_all_agree(p, {in, Bytes(1024, 1)});
+    const std::string llvm = build(p, parse_target("llvm -mcpu=znver4"))->source("llvm");
+    EXPECT_EQ(llvm.find("inside") != std::string::npos, whole) << at << llvm;
+  }
+  const ir::Program rolled = parse(R"(kernel k(A: float32[37], C: out float32[48]):
+  for i in 0..3:
+    C[i * 16 : 16] = A@[ramp(i * 16 + 30, 1, 16) % 37]
+)");
+  const Bytes in = bytes_of(counting(37));
+  const std::vector<Bytes> expected = run_interpreted(rolled, {in, Bytes(192, 1)});
+  for (const bool at_end : {false, true}) {
+    diff::FencedMemory fenced(std::as_bytes(std::span(in)), at_end);
+    Bytes out(192, 1);
+    void* pointers[] = {fenced.data(), out.data()};
+    ASSERT_EQ(build(rolled, native())->kernel()->run(pointers), 0);
+    EXPECT_EQ(out, expected[1]);
+  }
+}
+
 // Channels of a group, pixels of a larger image: what lanes share is read once, and nothing beside it.
 TEST(CodegenMemory, PlacesThatAreKnownAreShuffledOutOfOneVector) {
   const auto reading = [](const std::string& at, int elements) {

@@ -189,7 +189,8 @@ std::string wrong_element(const ArgSpec& spec, const void* contents, int64_t n, 
                           double atol) {
   const ir::Type type = spec.dtype;
   const double got = ir::interp::number_of(ir::interp::read_function(type)(contents, offset_of(spec, n)), type);
-  const double next = type.is_integer() && rtol > 0 ? 1 : 0;
+  const bool whole = !type.is_float() && !type.is_float8();
+  const double next = whole && rtol > 0 ? 1 : 0;
   if (apart(got, expected, {rtol, atol + next}) == Apart::kNot) return {};
   char values[80];
   const int digits = type.is_float() && type.bits <= 32 ? 9 : 17;

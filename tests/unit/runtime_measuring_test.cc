@@ -350,6 +350,8 @@ TEST(Compare, IntegersOfRoundedFloats) {
   const int32_t n = 7;
   const ArgSpec small{"n", ir::Type::i(32), {1}, {}, true};
   EXPECT_EQ(wrong_element(small, &n, 0, 8, 1e-6, 0), "");
+  EXPECT_EQ(wrong_element(flag, "\1", 0, 0, 1e-6, 0), "");
+  EXPECT_NE(wrong_element(flag, "\1", 0, 0, 0, 0), "");
   EXPECT_EQ(wrong_element(small, &n, 0, 9, 1e-6, 0), "n[0] should be 9 and is 7");
 }
 

@@ -6,8 +6,7 @@
 //     for k.i unrolled: vectorized lane.i              vectorized lane.i * k.i
 //
 // The unrolled statements store every fourth element, which makes one store of all; or they read columns of a square
-// whose elements are four terms, which is turned in registers. Element by element a panel of 64 columns costs as much
-// as 64 rows of products.
+// whose elements are four terms, which is turned in registers.
 #include <numeric>
 
 #include "autotune/sketch/contraction.h"

@@ -1,11 +1,9 @@
 // The emitter's state: IR of one program -> one llvm::Module. Private to codegen/llvm.
 //
 // How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow;
-// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc, emit_turned.cc and
-// emit_interleaved.cc make loads and stores;
-// emit_tiles.cc makes products of whole tiles;
-// emit_descriptor.cc makes the constant data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16
-// and bfloat16 are their 16 bits.
+// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc, emit_turned.cc and emit_interleaved.cc make
+// loads and stores; emit_tiles.cc makes products of whole tiles; emit_descriptor.cc makes the constant data beside the
+// code. Values: index is i64, bool is i1 (i8 in memory), float16 and bfloat16 are their 16 bits.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

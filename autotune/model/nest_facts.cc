@@ -261,13 +261,16 @@ class StageReader {
       if (&loop == shape_.vector) {
         const double lanes = machine_.vector_bits / (8.0 * access.element_bytes);
         const int64_t loads = loads_of_a_register(access, loop, lanes);
-        each *= loads > 0 ? vectors(lanes) * static_cast<double>(loads) : f_.vector_extent;
+        a.square = loads > 0 ? 0 : square_of(access, lanes);
+        each *= loads > 0      ? vectors(lanes) * static_cast<double>(loads)
+                : a.square > 0 ? f_.vector_extent / a.square
+                               : f_.vector_extent;
       } else if (l < shape_.tensorized) {
         each *= extent(l);
         a.aligned = a.aligned && byte_stride(access, loop) % 64 == 0;
       }
     }
-    a.conflict = lines_of_a_set(access);
+    a.conflict = lines_of_a_set(access, a.along && !a.contiguous);
     double iterations = f_.points / f_.body;
     for (size_t l = view_.loops.size(); l-- > 0;) {
       if (shape_.in_body(view_, l)) continue;
@@ -284,6 +287,8 @@ class StageReader {
       a.instructions *= moves_along(access, axis) ? cut_[axis].points : data ? cut_[axis].tiles : 1;
     }
     if (a.store && a.contiguous && stage_.output) f_.claimed += claimed_by_stores(access, each);
+    a.near = access.scratch_bytes > 0 && access.scratch_bytes <= static_cast<double>(machine_.l1_bytes) / 2;
+    if (a.square > 0) f_.arithmetic += a.instructions * std::log2(a.square);
     if (access.converted && f_.tensorized == 0) f_.arithmetic += conversions(access, a);
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
@@ -295,6 +300,22 @@ class StageReader {
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);
     f_.accesses.push_back(a);
+  }
+
+  // Of loads down a column, beside which a loop of the body reads the next columns: the rows of the squares in which
+  // these are turned (codegen/llvm/emit_turned.cc). 0 where each element is loaded by itself.
+  double square_of(const AccessView& access, double lanes) const {
+    constexpr double kLeastBytes = 16;
+    if (access.store || !access.affine) return 0;
+    double rows = 0;
+    for (size_t l = 0; l < std::min(view_.loops.size(), shape_.tensorized); ++l)
+      if (shape_.in_body(view_, l) && &view_.loops[l] != shape_.vector &&
+          byte_stride(access, view_.loops[l]) == access.element_bytes)
+        rows = std::max(rows, extent(l));
+    const auto column = static_cast<uint64_t>(f_.vector_extent);
+    const double most = std::min({rows, lanes, static_cast<double>(column & -column)});
+    const auto square = static_cast<double>(std::bit_floor(static_cast<uint64_t>(most)));
+    return square > 1 && square * access.element_bytes >= kLeastBytes ? square : 0;
   }
 
   // As often as it is loaded, in vectors of what is calculated. An element is converted before it is brought into all
@@ -336,17 +357,19 @@ class StageReader {
            touches(access, view_.loops[l]);
   }
 
-  // The most lines that the body meets in one set of L1.
-  double lines_of_a_set(const AccessView& access) const {
+  // The most lines that the body meets in one set of L1. A vector that is a column goes on in the next iteration.
+  double lines_of_a_set(const AccessView& access, bool of_columns) const {
     constexpr size_t kMostRows = 1024;
-    constexpr int64_t kLine = 64;
+    constexpr int64_t kLine = 64, kLeastOfColumn = 8;
     std::vector<int64_t> starts = {0};
     for (size_t l = 0; l < std::min(view_.loops.size(), shape_.tensorized); ++l) {
-      const int64_t stride = slides(access, l) ? byte_stride(access, view_.loops[l]) : 0;
+      const bool down = of_columns && &view_.loops[l] == shape_.vector;
+      const int64_t stride = down || slides(access, l) ? byte_stride(access, view_.loops[l]) : 0;
       if (stride < kLine) continue;
       const size_t before = starts.size();
-      if (before * static_cast<size_t>(view_.loops[l].extent) > kMostRows) break;
-      for (int64_t i = 1; i < view_.loops[l].extent; ++i)
+      const int64_t rows = std::max(view_.loops[l].extent, down ? kLeastOfColumn : 1);
+      if (before * static_cast<size_t>(rows) > kMostRows) break;
+      for (int64_t i = 1; i < rows; ++i)
         for (size_t s = 0; s < before; ++s) starts.push_back(starts[s] + i * stride);
     }
     if (starts.size() == 1) return 0;

@@ -25,6 +25,8 @@ struct AccessFacts {
   double reuse = 1;         // iterations of the innermost loops that use the same data again
   double distance = 0;      // bytes touched between two such uses
   double conflict = 0;      // lines of the innermost tile that share one set of L1
+  double square = 0;        // rows of the squares in which columns are turned in registers; 0: none are
+  bool near = false;        // of what stays in the nearest cache where it is computed
   bool aligned = true;      // vectors start at multiples of their size
 };
 

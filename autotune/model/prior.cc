@@ -17,7 +17,10 @@ constexpr double kEntry = 12;        // cycles to start a loop and to leave it: 
 constexpr double kIteration = 1;     // least cycles of one iteration
 constexpr double kLaunch = 4e-6;     // seconds to wake threads and to wait for the last
 constexpr double kWays = 8;          // lines of one set of L1
+constexpr double kCrowded = 3;       // times as many, beyond which no more is lost
+constexpr double kLostLine = 10;     // cycles until a line is there again of which a part was read or stored
 constexpr double kCopied = 6;        // bytes that a core copies in a cycle: lines that are claimed, other orders
+constexpr double kCopiedNear = 24;   // and of those of them that stay in the nearest cache
 constexpr double kElsewhere = 1.5;   // what one core wrote, others read
 constexpr double kMasked = 1.15;     // loops that read under a condition
 constexpr double kMaskedRead = 1.5;  // and the reads there, each of which makes its mask
@@ -31,6 +34,19 @@ double busy_cycles(const StageFacts& f, const Machine& machine) {
   const double excess = std::max(0.0, f.registers + 2 - machine.vector_registers);
   const double bodies = f.points / f.body;
   return (arithmetic + 2 * excess * bodies) * (f.conditional ? kMasked : 1);
+}
+
+// Of lines that share a set: a part of each is stored, or read as a column's, and the rest is met when they are gone.
+double lost_cycles(const StageFacts& f) {
+  double lost = 0;
+  for (const AccessFacts& a : f.accesses) {
+    if (a.near) continue;
+    if (a.store)
+      lost += a.instructions * std::clamp(a.conflict / kWays - 1, 0.0, kCrowded);
+    else if (a.along && !a.contiguous)
+      lost += a.instructions * std::clamp((a.conflict - 1) / (kWays - 1), 0.0, 1.0);
+  }
+  return lost * kLostLine;
 }
 
 double load_cycles(const StageFacts& f, const Machine& machine) {
@@ -50,17 +66,22 @@ double load_cycles(const StageFacts& f, const Machine& machine) {
   return cycles;
 }
 
+bool turns(const StageFacts& f) {
+  return std::ranges::any_of(f.accesses, [](const AccessFacts& a) { return a.square > 0; });
+}
+
 double copy_cycles(const StageFacts& f) {
-  double bytes = 0;
-  for (const AccessFacts& a : f.accesses) bytes += a.bytes;
-  return bytes / kCopied * (f.root && f.parallel_extent > 1 ? kElsewhere : 1);
+  double cycles = 0;
+  for (const AccessFacts& a : f.accesses) cycles += a.bytes / (a.near ? kCopiedNear : kCopied);
+  return cycles * (f.root && f.parallel_extent > 1 ? kElsewhere : 1);
 }
 
 void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine) {
   const double second = kHertz * std::max(1.0, f.cores);  // cycles of all cores
   f.compute_seconds = busy_cycles(f, machine) / second;
   f.load_seconds = load_cycles(f, machine) / second;
-  if (f.copies) f.load_seconds = std::max(f.load_seconds, copy_cycles(f) / second);
+  if (f.copies || turns(f)) f.load_seconds = std::max(f.load_seconds, copy_cycles(f) / second);
+  f.load_seconds += lost_cycles(f) / second;
   const double bodies = f.points / f.body;
   const double sums = std::max(1.0, f.accumulators);
   const double latency = f.tensorized > 0 ? kLatency : kMostlyFed;

@@ -46,8 +46,6 @@ std::optional<Roles> best_roles(const Graph&, int contraction, const Target&);
 std::optional<Roles> roles_of_one_row(const Graph&, int contraction, const Target&);
 // The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
 int dimension_of(const Access&, const Axis&);
-// How far a subscript goes when the axis takes one step; nothing where nobody knows.
-std::optional<int64_t> step_along(const ir::Expr& at, const Axis&);
 
 // An instruction that adds `group` neighbouring terms for each of `lanes` columns, of so many rows. Of a tile so many
 // of them as are packed lie side by side in the right factor; its rows, no more than those, may be read where they lie.

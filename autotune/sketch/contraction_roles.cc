@@ -40,31 +40,10 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
-std::optional<int64_t> step_along(const ir::Expr& at, const Axis& axis) {
-  const ir::Expr next = ir::substitute(at, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
-  return ir::as_int(ir::simplify(next - at));
-}
-
 constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
 
 // Along the rows its neighbours are of one term; a register of four terms is held for each row. A lane of a dot product
 // is a group of terms.
-namespace {
-
-// Bytes between what neighbours along the axis read; 0 where nobody knows.
-int64_t bytes_between(const Graph& graph, const Access& read, const Axis& axis) {
-  const Stage& source = graph.at(read.stage);
-  int64_t bytes = 0, row = source.type.bytes();
-  for (size_t d = read.at().size(); d-- > 0; row *= source.shape[d]) {
-    const std::optional<int64_t> step = step_along(read.at()[d], axis);
-    if (!step) return 0;
-    bytes += *step * row;
-  }
-  return bytes;
-}
-
-}  // namespace
-
 Registers registers_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target,
                        const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;

@@ -15,6 +15,7 @@
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "autotune/sketch/transposed.h"
 #include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
@@ -48,39 +49,6 @@ std::vector<std::string> tiles_of(const Stage& stage, int64_t processors) {
     for (const int64_t tile : {kLarge, kTile})
       if (tile > kTile || !many) tiles.push_back(json(tile, tile, vector));
   return tiles;
-}
-
-// Which of the stage's axes each subscript is; empty where one is something else, or two are the same.
-std::vector<size_t> axes_of(const Stage& stage, const Access& read) {
-  std::vector<size_t> axes;
-  for (const ir::Expr& at : read.at()) {
-    const auto found = std::ranges::find_if(stage.data, [&](const Axis& axis) { return is_axis(at, axis); });
-    const auto axis = static_cast<size_t>(found - stage.data.begin());
-    if (found == stage.data.end() || std::ranges::find(axes, axis) != axes.end()) return {};
-    axes.push_back(axis);
-  }
-  return axes;
-}
-
-struct Transposed {
-  size_t along = 0;  // of the stage's axes, that of the tensors' rows
-  std::vector<int> sources;
-};
-
-// The tensors that are read so, along the axis of the first of them.
-Transposed transposed(const Graph& graph, const Stage& stage) {
-  Transposed out;
-  const size_t last = stage.data.size() - 1;
-  for (const Access& read : stage.reads) {
-    const std::vector<size_t> axes = axes_of(stage, read);
-    const bool across = !axes.empty() && axes.back() != last && std::ranges::find(axes, last) != axes.end();
-    const bool once = std::ranges::count(stage.reads, read.stage, &Access::stage) == 1;
-    const bool direct = std::ranges::find(stage.direct, read.stage) != stage.direct.end();
-    if (!across || !once || !direct || graph.at(read.stage).type.is_packed()) continue;
-    if (out.sources.empty()) out.along = axes.back();
-    if (axes.back() == out.along) out.sources.push_back(read.stage);
-  }
-  return out;
 }
 
 }  // namespace

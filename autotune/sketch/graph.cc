@@ -362,9 +362,23 @@ std::optional<int64_t> stride_along(const Access& read, const Axis& axis) {
   for (size_t d = 0; d + 1 < read.at().size(); ++d)
     if (ir::uses_var(read.at()[d], axis.var)) return std::nullopt;
   if (read.at().empty()) return 0;
-  const ir::Expr& last = read.at().back();
-  const ir::Expr next = ir::substitute(last, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
-  return ir::as_int(ir::simplify(next - last));
+  return step_along(read.at().back(), axis);
+}
+
+std::optional<int64_t> step_along(const ir::Expr& at, const Axis& axis) {
+  const ir::Expr next = ir::substitute(at, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
+  return ir::as_int(ir::simplify(next - at));
+}
+
+int64_t bytes_between(const Graph& graph, const Access& read, const Axis& axis) {
+  const Stage& source = graph.at(read.stage);
+  int64_t bytes = 0, row = source.type.bytes();
+  for (size_t d = read.at().size(); d-- > 0; row *= source.shape[d]) {
+    const std::optional<int64_t> step = step_along(read.at()[d], axis);
+    if (!step) return 0;
+    bytes += *step * row;
+  }
+  return bytes;
 }
 
 }  // namespace tw::autotune::sketch

@@ -4,12 +4,14 @@
 //   B[i, j] = A[j, i]       ==>    parallel i.o: for j.o: for i.i unrolled: vectorized j.i
 //
 // Where all reads are in place the stage is one long row, whatever its shape. Where some read runs along another axis
-// than the result does, tiles of both axes use whole cache lines of both. Where subscripts are digits of the last axis,
-// j // 17 and j % 17, vectors begin where a digit does: lanes are then elements side by side, and nothing is divided.
+// than the result does, tiles of both axes use whole cache lines of both, or blocks of such tiles (transposed.h). Where
+// subscripts are digits of the last axis, j // 17 and j % 17, vectors begin where a digit does: lanes are then elements
+// side by side, and nothing is divided.
 #include <algorithm>
 #include <numeric>
 
 #include "autotune/sketch/from_memory.h"
+#include "autotune/sketch/transposed.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -63,6 +65,8 @@ class Pointwise {
         flat_(crossed_ == kNoAxis && one_row(sketch.graph, group.root)) {}
 
   void run() {
+    if (crossed_ != kNoAxis) define_tile();
+    if (const int64_t columns = block_columns()) return turn_in_blocks(sketch_, stage_, lanes_, columns);
     std::vector<std::string> outer, inner;
     for (size_t d = 0; d + 1 < stage_.data.size(); ++d)
       if (static_cast<int>(d) != crossed_) outer.push_back(stage_.data[d].name);
@@ -82,9 +86,7 @@ class Pointwise {
       sketch_.cfg.define_knob(knob("lanes"), up_to(part, {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
     } else if (part > 0) {
       sketch_.cfg.define_knob(knob("lanes"), {part});
-    } else if (crossed_ != kNoAxis) {
-      sketch_.cfg.define_knob(knob("lanes"), {std::clamp<int64_t>(row(), 1, lanes_)});  // of several none is turned
-    } else {
+    } else if (crossed_ == kNoAxis) {
       sketch_.cfg.define_knob(knob("lanes"), up_to(row(), {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
     }
     sketch_.step(schedule::Split{stage_.name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
@@ -111,10 +113,23 @@ class Pointwise {
   }
   int64_t row() const { return flat_ ? stage_.elements : stage_.data.back().extent; }
 
-  // The rows of a tile; several, and each vector that is read along them meets the same cache lines again.
+  // The rows of a tile; several, and each vector that is read along them meets the same cache lines again. One vector
+  // in each: of several none is turned.
+  void define_tile() {
+    sketch_.cfg.define_knob(knob("rows"),
+                            up_to(stage_.data[static_cast<size_t>(crossed_)].extent, {lanes_, 4, 8, 2 * lanes_, 1}));
+    sketch_.cfg.define_knob(knob("lanes"), {std::clamp<int64_t>(row(), 1, lanes_)});
+  }
+  // 0 where there are no blocks.
+  int64_t block_columns() {
+    std::vector<int64_t> columns = columns_of_blocks(sketch_.graph, stage_);
+    if (columns.empty()) return 0;
+    columns.push_back(0);
+    sketch_.cfg.define_knob(knob("block"), columns);
+    return sketch_.cfg.value(knob("block"));
+  }
   void cross(std::vector<std::string>& outer, std::vector<std::string>& inner) {
     const Axis& axis = stage_.data[static_cast<size_t>(crossed_)];
-    sketch_.cfg.define_knob(knob("rows"), up_to(axis.extent, {lanes_, 4, 8, 2 * lanes_, 1}));
     sketch_.step(schedule::Split{stage_.name, axis.name, sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
     outer.push_back(axis.name + ".o");
     inner.push_back(axis.name + ".i");

@@ -187,6 +187,19 @@ TEST(SketchPointwise, OneLongRowAndCrossedAxes) {
   expect_right("pointwise", transpose(33, 21), 20);
 }
 
+// Rows of 4 KiB in the result, in what it reads, and in both.
+TEST(SketchPointwise, RowsThatMeetInOneSetAreTurnedInBlocks) {
+  expect_right("pointwise", transpose(1024, 70), 12);
+  expect_right("pointwise", transpose(67, 1024), 12);
+  expect_right("pointwise", transpose(1024, 1024), 4);
+  const Tensor A = te::placeholder({2, 1024, 130}, "int8", "A"), B = te::placeholder({2, 130, 1024}, "int8", "B");
+  const auto f = [&](Var b, Var i, Var j) { return te::max(A(b, j, i), B(b, i, j)) + ir::cast(ir::Type::i(8), i); };
+  expect_right("pointwise", {A, B, te::compute({2, 130, 1024}, f, "C")}, 12);
+  const auto knobs = [](const Args& args) { return Task(args, Target::host()).space().knobs().size(); };
+  EXPECT_EQ(knobs(transpose(1024, 70)), knobs(transpose(1000, 70)) + 1);
+  EXPECT_EQ(knobs(transpose(1024, 20)), knobs(transpose(1000, 20))) << "too few rows for a block";
+}
+
 Args running_sums_of(const Tensor& A, int rows, int n, const Args& before) {
   const Tensor state = te::placeholder({n, rows}, "int32", "state");
   const Tensor first = te::compute({1, rows}, [&](Var t, Var i) { return A(i, t); }, "first");

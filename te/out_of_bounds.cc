@@ -265,7 +265,11 @@ class ReadChecker {
       if (!subscript.clamp.any()) continue;
       const std::string extent = ir::to_string(load.buffer.shape()[d]);
       subscript.text = short_text(read) + ": dimension " + std::to_string(d) + " to 0.." + extent;
-      for (const Expr& test : not_empty(load.buffer.shape(), d, place(around))) require(test, read);
+      ReadPlace& here = place(around);
+      for (const Expr& test : not_empty(load.buffer.shape(), d, here)) {
+        if (moves(test, here)) report(read, load, d, at);  // no call could say that it holds
+        require(test, read);
+      }
     }
   }
 
@@ -334,6 +338,8 @@ class ReadChecker {
 
   // With what is so at each call, as a rule: sizes that make up extents are not negative, and there is an element.
   static ReadVerdict assuming_sizes(const Expr& at, const ir::Load& load, size_t d, const ReadPlace& here, Side side) {
+    for (const Expr& size : load.buffer.shape())
+      if (moves(size, here)) return {Reading::kUnproved};
     ReadPlace with_sizes = here;
     std::vector<Expr> assumed;
     const auto add = [&](const Expr& extent) {
@@ -369,6 +375,11 @@ class ReadChecker {
     for (const ir::Requirement& r : requirements_) known.push_back(r.test);
     if (!follows(test, known, inner_.extents))
       requirements_.push_back(ir::requirement(test, what_ + " " + verb_ + " " + short_text(read)));
+  }
+
+  // Whether it depends on a loop, as the size of memory within a statement may.
+  static bool moves(const Expr& size, const ReadPlace& here) {
+    return std::ranges::any_of(here.axes, [&](const IterVar& a) { return ir::uses_var(size, a.var); });
   }
 
   // Whether all sizes are numbers: then an example shows what is wrong.

@@ -113,6 +113,7 @@ class Judge {
 
   std::vector<IndexCase> around(const Expr& at) {
     std::unordered_set<uint64_t> used = ir::used_vars(at);
+    for (const Expr& extent : shape_) used.merge(ir::used_vars(extent));  // of memory allocated within a loop
     for (const auto& [test, holds] : place_.conditions) used.merge(ir::used_vars(test));
     for (const IterVar& a : place_.axes) {
       used.merge(ir::used_vars(a.min));

@@ -18,10 +18,9 @@ class Refresh {
       return let_stmt(var, value, (*this)(l->body));
     }
     if (const Allocate* a = as<Allocate>(s)) {
-      BufferNode copy = *a->buffer.operator->();
-      copy.id = Buffer::fresh_id();
-      forget_unless_first(buffers_.insert_or_assign(a->buffer.id(), copy.id).second);
-      return allocate(Buffer(copy), (*this)(a->body));
+      forget_unless_first(buffers_.insert_or_assign(a->buffer.id(), Buffer::fresh_id()).second);
+      const Buffer copy = renamed(a->buffer);
+      return allocate(copy, (*this)(a->body));
     }
     Stmt result = map_children(
         s, [this](const Stmt& inner) { return (*this)(inner); }, [this](const Expr& e) { return (*this)(e); });
@@ -83,6 +82,8 @@ class Refresh {
   Buffer renamed(const Buffer& buffer) {
     BufferNode copy = *buffer.operator->();
     copy.id = buffers_.at(buffer.id());
+    for (std::vector<Expr>* sizes : {&copy.shape, &copy.strides})
+      for (Expr& size : *sizes) size = (*this)(size);
     return Buffer(std::move(copy));
   }
 

@@ -209,6 +209,14 @@ void for_bound(const Expr& e, F&& f) {
   }
 }
 
+// What an allocation's memory is made of, which walks do not see.
+template <class F>
+void for_extents(const Stmt& s, F&& f) {
+  if (const Allocate* a = as<Allocate>(s))
+    for (const std::vector<Expr>* sizes : {&a->buffer.shape(), &a->buffer.strides()})
+      for (const Expr& size : *sizes) f(size);
+}
+
 struct Uses {
   std::unordered_set<uint64_t> used, bound;
   std::vector<Var> order;
@@ -226,7 +234,14 @@ Uses uses_of(const Root& root) {
   Uses uses;
   const auto on_expr = [&](const Expr& e) { return uses.note(e), true; };
   if constexpr (std::is_same_v<Root, Stmt>) {
-    walk(root, [&](const Stmt& s) { return uses.note(s), true; }, on_expr);
+    walk(
+        root,
+        [&](const Stmt& s) {
+          uses.note(s);
+          for_extents(s, [&](const Expr& extent) { walk(extent, on_expr); });
+          return true;
+        },
+        on_expr);
   } else {
     walk(root, on_expr);
   }
@@ -308,6 +323,27 @@ Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt
       [&](const Sync&) { return s; });
 }
 
+namespace {
+
+// The buffers that are allocated in `s` whose memory is made of what is replaced, as they are then.
+BufferMap resized_allocations(const Stmt& s, const Substitution& by) {
+  BufferMap resized;
+  walk(s, [&](const Stmt& inner) {
+    bool changed = false;
+    for_extents(inner, [&](const Expr& size) { changed = changed || !substitute(size, by).same_as(size); });
+    if (!changed) return true;
+    const Buffer& buffer = as<Allocate>(inner)->buffer;
+    BufferNode node = *buffer.operator->();
+    for (std::vector<Expr>* sizes : {&node.shape, &node.strides})
+      for (Expr& size : *sizes) size = substitute(size, by);
+    resized.emplace(buffer.id(), Buffer(std::move(node)));
+    return true;
+  });
+  return resized;
+}
+
+}  // namespace
+
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& f) { return e ? Rewrite(kKeepStmt, f)(e) : e; }
 
 Stmt rewrite(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt,
@@ -316,7 +352,18 @@ Stmt rewrite(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt,
 }
 
 Expr substitute(const Expr& e, const Substitution& by) { return by.empty() ? e : rewrite(e, replacing(by)); }
-Stmt substitute(const Stmt& s, const Substitution& by) { return by.empty() ? s : rewrite(s, kKeepStmt, replacing(by)); }
+
+Stmt substitute(const Stmt& s, const Substitution& by) {
+  if (by.empty()) return s;
+  const Stmt replaced = rewrite(s, kKeepStmt, replacing(by));
+  const BufferMap resized = resized_allocations(s, by);
+  if (resized.empty()) return replaced;
+  const auto allocations = [&](const Stmt& inner) {
+    const Allocate* a = as<Allocate>(inner);
+    return a && resized.contains(a->buffer.id()) ? allocate(mapped(a->buffer, resized), a->body) : inner;
+  };
+  return rewrite(replace_buffers(replaced, resized), allocations, nullptr);
+}
 
 Expr replace_buffers(const Expr& e, const BufferMap& by) { return rewrite(e, rebuffering(by)); }
 
@@ -346,7 +393,11 @@ bool uses_var(const Stmt& s, const Var& var) {
     found |= ref && ref->var == var;
     return !found;
   };
-  walk(s, [&](const Stmt&) { return !found; }, on_expr);
+  const auto on_stmt = [&](const Stmt& inner) {
+    for_extents(inner, [&](const Expr& extent) { walk(extent, on_expr); });
+    return !found;
+  };
+  walk(s, on_stmt, on_expr);
   return found;
 }
 

@@ -133,6 +133,44 @@ def test_a_condition_over_what_changes_says_nothing(target):
         assert out.tolist() == [5, 0, 0, 0]
 
 
+def rows_of_a_triangle(n, read, kind="serial"):
+    """Of row i the element `read(i)`, by way of memory of i + 1 rows of 2 i + 1 elements."""
+    def body(ib, a, t):
+        with ib.for_range(0, n, name="i", kind=kind) as i:
+            row = ib.allocate("float32", (i + 1, 2 * i + 1), name="row")
+            with ib.for_range(0, i + 1, name="j") as j, ib.for_range(0, 2 * i + 1, name="k") as k:
+                row[j, k] = a[j] + k.astype("float32")
+            t[i] = row[read(i)]
+
+    A = te.placeholder((n,), name="A")
+    return [A, stage((n,), [A], body)]
+
+
+@pytest.mark.parametrize("kind", ["serial", "parallel", "unroll"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_memory_as_long_as_the_loop_around_it_says(target, kind):
+    a = np.arange(8, dtype="float32")
+    for _, out in run(rows_of_a_triangle(8, lambda i: (i, 2 * i), kind), [a, np.zeros(8, "float32")], target):
+        assert out.tolist() == (3 * a).tolist()
+    if kind != "unroll":
+        n = te.var("n")
+        tensors = rows_of_a_triangle(n, lambda i: (0, i), kind)
+        out = np.zeros(8, "float32")
+        tw.build(te.create_schedule(tensors[1]), [*tensors, n], target=target)(a, out, 8)
+        assert out.tolist() == a.tolist()
+
+
+@pytest.mark.parametrize("n", [8, te.var("n")])
+def test_memory_that_a_loop_leaves_empty(n):
+    def body(ib, a, t):
+        with ib.for_range(0, n, name="i") as i:
+            row = ib.allocate("float32", (i,), name="row")
+            t[i] = row[0]
+
+    A = te.placeholder((n,), name="A")
+    refused(r"extern T: index out of bounds: row\[0\] reads 0 of 0..i", lambda: stage((n,), [A], body))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_loops_whose_length_is_data(target):
     ends, A = te.placeholder((5,), "int32", name="ends"), te.placeholder((8,), name="A")

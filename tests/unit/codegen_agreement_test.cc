@@ -367,6 +367,13 @@ TEST(CodegenAgreement, LoopsMasksAndScratch) {
     C[j + 16] = A[j]
 )",
       R"(kernel k(A: float32[70], C: out float32[70]):
+  let n = select(A[0] < 1.0, 3, 4)
+  for i in 0..70 parallel:
+    alloc t: float32[n * 2] global
+    t[0] = A[i]
+    C[i] = t[0] + A[69 - i]
+)",
+      R"(kernel k(A: float32[70], C: out float32[70]):
   for i in 0..70 parallel:
     prefetch(address(in A[i]))
     C[i] = call_pure(float32, "fminf", A[i], 2.0) + call_pure(float32, "fmaxf", A[69 - i], 1.0)

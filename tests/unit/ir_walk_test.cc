@@ -66,6 +66,15 @@ TEST(IrWalk, RewriteSeesRewrittenChildren) {
   EXPECT_TRUE(equal(doubled, x * 2 + x * 2));
 }
 
+TEST(IrWalk, VariablesOfAnAllocationsExtents) {
+  const Var n("n");
+  const Buffer t("t", kF32, {Expr(n) * 2}, Scope::kGlobal);
+  const Stmt s = allocate(t, store(t, {0}, load(t, {0})));
+  ASSERT_EQ(free_vars(s).size(), 1u);
+  EXPECT_EQ(free_vars(s)[0], n);
+  EXPECT_TRUE(uses_var(s, n));
+}
+
 TEST(IrWalk, FreeAndUsed) {
   const Buffer a("A", kF32, {8}, Scope::kArgument), t("t", kF32, {8}, Scope::kLocal);
   const Var i("i"), n("n"), m("m");

@@ -27,10 +27,7 @@ Expr of_float(Fn fn, Expr e) {
   return ir::call(fn, {std::move(e)});
 }
 
-double before_one_half(Type type) {
-  const int precision = type.code == ir::TypeCode::kBFloat ? 8 : type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
-  return 0.5 - std::ldexp(0.5, -precision);
-}
+double before_one_half(Type type) { return 0.5 - std::ldexp(0.5, -ir::significand_bits(type)); }
 
 void refuse_storage(const std::string& what, const Expr& e) {
   if (e.type().is_storage())

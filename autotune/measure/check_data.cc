@@ -10,6 +10,7 @@
 #include "schedule/nest_view.h"
 #include "src/ir/interp.h"
 #include "src/ir/interp_value.h"
+#include "src/ir/typing.h"
 #include "src/ir/walk.h"
 #include "src/runtime/arguments.h"
 #include "src/runtime/compare.h"
@@ -181,8 +182,7 @@ double tolerance(ir::Type type, double length) {
   if (!type.is_float() && !type.is_float8()) return 0;
   if (type.is_float8())
     return type.code == ir::TypeCode::kE4M3 ? 0x1p-3 : 0x1p-2;  // the value before may fall on either side
-  const int precision = type.code == ir::TypeCode::kBFloat ? 8 : type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
-  return std::ldexp(16 + 2 * std::sqrt(length) + length / 100, 1 - precision);
+  return std::ldexp(16 + 2 * std::sqrt(length) + length / 100, 1 - ir::significand_bits(type));
 }
 
 double tolerance(const std::vector<te::Tensor>& outputs) {

@@ -24,7 +24,7 @@ constexpr int64_t kMostShared = 48 << 10;  // bytes of a block, so that several 
 bool is_in_time(const Stage& stage, int scan) { return stage.scan == scan && !stage.inlined; }
 
 // Whether along d it reads states, and what is computed of them, where it writes.
-bool stays_in_place(const Graph& graph, const Stage& stage, int scan, size_t d) {
+bool reads_states_in_place(const Graph& graph, const Stage& stage, int scan, size_t d) {
   return std::ranges::all_of(stage.reads, [&](const Access& read) {
     if (read.stage != scan && graph.at(read.stage).scan != scan) return true;
     const auto* var = d < read.at().size() ? ir::as<ir::VarRef>(read.at()[d]) : nullptr;
@@ -57,9 +57,10 @@ class DeviceScan {
   void part_axes() {
     const bool parts = states_.same_shapes && !states_.type.is_packed();
     for (size_t d = 1; d < states_.data.size(); ++d) {
-      const bool own = parts && std::ranges::all_of(k_.graph.stages, [&](const Stage& stage) {
-                         return !is_in_time(stage, group_.root) || stays_in_place(k_.graph, stage, group_.root, d);
-                       });
+      const bool own =
+          parts && std::ranges::all_of(k_.graph.stages, [&](const Stage& stage) {
+            return !is_in_time(stage, group_.root) || reads_states_in_place(k_.graph, stage, group_.root, d);
+          });
       (own ? own_ : others_).push_back(states_.data[d].name);
       (own ? own_at_ : others_at_).push_back(d);
     }
@@ -86,7 +87,8 @@ class DeviceScan {
     return bytes <= kMostShared;
   }
   bool in_place(const Stage& stage) const {
-    return std::ranges::all_of(others_at_, [&](size_t d) { return stays_in_place(k_.graph, stage, group_.root, d); });
+    return std::ranges::all_of(others_at_,
+                               [&](size_t d) { return reads_states_in_place(k_.graph, stage, group_.root, d); });
   }
   bool in_time(const Access& read) const {
     return read.stage == group_.root || k_.graph.at(read.stage).scan == group_.root;

@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
+#include "src/ir/typing.h"
 
 namespace tw::codegen {
 
@@ -36,7 +37,7 @@ Value* Emitter::emit_cast(Type to, const ir::Expr& expr) {
 // For x86 LLVM takes the saturating intrinsics apart lane by lane. In range, by a comparison and a choice that are one
 // instruction each, all lanes convert at once; the order of the operands gives the lower end for NaN.
 Value* Emitter::emit_saturated(Type to, Type from, Value* value) {
-  const int bits = to.is_uint() ? to.bits : to.bits - 1, precision = from.bits == 32 ? 24 : 53;
+  const int bits = to.is_uint() ? to.bits : to.bits - 1, precision = ir::significand_bits(from);
   const bool exact_end = bits <= precision;
   const double above = std::ldexp(1.0, bits), end = exact_end ? above - 1 : above - std::ldexp(1.0, bits - precision);
   const auto real = [&](double x) { return llvm::ConstantFP::get(value->getType(), x); };

@@ -50,8 +50,12 @@ Value* Emitter::terms_of_lanes(Value* rows, const ir::DotForm& form, int (ir::Do
   return b_.CreateShuffleVector(rows, terms);
 }
 
-// A group, in the bits of one word, for each of so many lanes.
+// A group, in the bits of one word, for each of so many lanes. A load is repeated as it is read, what is done with it
+// is done for all lanes.
 Value* Emitter::repeated(Value* group, int lanes, llvm::Type* word) {
+  const auto* bits = llvm::dyn_cast<llvm::BinaryOperator>(group);
+  if (bits && bits->getOpcode() == llvm::Instruction::Xor && llvm::isa<llvm::Constant>(bits->getOperand(1)))
+    return b_.CreateXor(repeated(bits->getOperand(0), lanes, word), repeated(bits->getOperand(1), lanes, word));
   auto* type = llvm::FixedVectorType::get(llvm::cast<llvm::FixedVectorType>(group->getType())->getElementType(),
                                           static_cast<unsigned>(lanes * lanes_of(group)));
   return b_.CreateBitCast(splat(b_.CreateBitCast(group, word), lanes), type);
@@ -102,6 +106,13 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
   return llvm::concatenateVectors(b_, sums);
 }
 
+// Of the instruction for products of bytes whose left factors have no sign, which makes those of signed ones too; 0:
+// there are others.
+int Emitter::lanes_without_signs() const {
+  const bool there = target_.has("avx512vnni") || target_.has("avxvnni");
+  return there ? target_.abilities.dot_lanes(DotProduct::kI8I8) : 0;
+}
+
 Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {
   namespace I = llvm::Intrinsic;
   const int lanes = lanes_of(c);
@@ -128,7 +139,7 @@ Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {
         instruction, {to, b_.CreateBitCast(left, type->getParamType(1)), b_.CreateBitCast(b, type->getParamType(2))});
   };
   if (fn != Fn::kDotI8I8) return added(c, a);
-  // The instruction's left factors have no sign: (a + 128) * b - 128 * b. What is taken away is the same for all rows.
+  // Outside of loops that signed_dots.h knows: (a + 128) * b - 128 * b in each product.
   Value* offset = llvm::ConstantInt::get(a->getType(), 0x80);
   Value* correction = added(llvm::Constant::getNullValue(c->getType()), offset);
   return added(b_.CreateSub(c, correction), b_.CreateXor(a, offset));

@@ -28,15 +28,6 @@ const ir::Ramp* spread(const ir::Store& store) {
   return ramp && vector && (ir::is_int(ramp->stride, 2) || ir::is_int(ramp->stride, 4)) ? ramp : nullptr;
 }
 
-bool reads(const Expr& value, const ir::Buffer& buffer) {
-  bool found = false;
-  ir::walk(value, [&](const Expr& e) {
-    const auto* load = ir::as<ir::Load>(e);
-    return !(found = found || (load && load->buffer.id() == buffer.id()));
-  });
-  return found;
-}
-
 }  // namespace
 
 // How many of these statements become one store; 0 where they do not.
@@ -50,7 +41,7 @@ size_t Emitter::interleaved_of(std::span<const Stmt> stmts) const {
     const auto* next = ir::as<ir::Store>(stmts[i]);
     const ir::Ramp* at = next ? spread(*next) : nullptr;
     if (!at || next->buffer.id() != first->buffer.id() || !(next->value.type() == first->value.type()) ||
-        !ir::equal(at->stride, places->stride) || reads(next->value, first->buffer) ||
+        !ir::equal(at->stride, places->stride) || ir::reads(next->value, first->buffer) ||
         !ir::is_int(ir::simplify(at->base - places->base), static_cast<int64_t>(i)))
       return 0;
   }

@@ -1,7 +1,10 @@
-// Control flow: loops, branches, bindings.
+// Control flow: sequences, loops, branches, bindings.
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
+
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/signed_dots.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
 #include "tensorwright/kernel_abi.h"
@@ -37,6 +40,25 @@ void Emitter::emit(const Stmt& stmt) {
       },
       [](const ir::Sync&) { TW_CHECK(false, "a barrier in a kernel of the host"); });
   if (!straight) frame_.tiles.held.clear();
+}
+
+void Emitter::emit_sequence(std::span<const Stmt> stmts) {
+  while (!stmts.empty()) {
+    if (const size_t zeros = zeroed_sums(stmts)) {
+      emit_with_zero_sums(stmts[zeros]);
+      stmts = stmts.subspan(zeros + 1);
+      continue;
+    }
+    const auto tile = static_cast<size_t>(tile_of(stmts));
+    const size_t interleaved = tile > 0 ? 0 : interleaved_of(stmts);
+    if (tile > 0)
+      emit_tile(stmts.first(tile));
+    else if (interleaved > 0)
+      emit_interleaved(stmts.first(interleaved));
+    else
+      emit(stmts[0]);
+    stmts = stmts.subspan(std::max<size_t>({tile, interleaved, 1}));
+  }
 }
 
 void Emitter::emit_let(const ir::LetStmt& let) {
@@ -103,6 +125,8 @@ void Emitter::emit_for(const ir::For& loop) {
   if (const ir::Interval range = ir::interval_of(loop.extent, bounds_); range.hi != ir::Interval::kPosInf)
     bounds_[loop.var.id()].hi = std::max<int64_t>(range.hi - 1, 0);
   if (runs_concurrently(loop.kind) && !frame_.in_parallel && extent != 1) return emit_parallel(loop);
+  if (const int lanes = lanes_without_signs(); lanes > 0)
+    if (const std::optional<Stmt> corrected = without_signs(loop, lanes)) return emit(*corrected);
   Value* end = nullptr;
   {
     CacheLevel level(*this);

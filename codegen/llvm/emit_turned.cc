@@ -224,23 +224,4 @@ void Emitter::emit_tile(std::span<const Stmt> stmts) {
   for (const Stmt& s : stmts) emit_store(*ir::as<ir::Store>(s));
 }
 
-void Emitter::emit_sequence(std::span<const Stmt> stmts) {
-  while (!stmts.empty()) {
-    if (const size_t zeros = zeroed_sums(stmts)) {
-      emit_with_zero_sums(stmts[zeros]);
-      stmts = stmts.subspan(zeros + 1);
-      continue;
-    }
-    const auto tile = static_cast<size_t>(tile_of(stmts));
-    const size_t interleaved = tile > 0 ? 0 : interleaved_of(stmts);
-    if (tile > 0)
-      emit_tile(stmts.first(tile));
-    else if (interleaved > 0)
-      emit_interleaved(stmts.first(interleaved));
-    else
-      emit(stmts[0]);
-    stmts = stmts.subspan(std::max<size_t>({tile, interleaved, 1}));
-  }
-}
-
 }  // namespace tw::codegen

@@ -1,9 +1,9 @@
 // The emitter's state: IR of one program -> one llvm::Module. Private to codegen/llvm.
 //
 // How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow;
-// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc, emit_turned.cc and emit_interleaved.cc make
-// loads and stores; emit_tiles.cc makes products of whole tiles; emit_descriptor.cc makes the constant data beside the
-// code. Values: index is i64, bool is i1 (i8 in memory), float16 and bfloat16 are their 16 bits.
+// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc, emit_turned.cc and emit_interleaved.cc
+// make loads and stores; emit_tiles.cc makes products of whole tiles; emit_descriptor.cc makes the constant data beside
+// the code. Values: index is i64, bool is i1 (i8 in memory), float16 and bfloat16 are their 16 bits.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -139,11 +139,12 @@ class Emitter {
   llvm::Value* emit_guarded(llvm::Value* mask, const ir::Expr& expr);
   llvm::Value* emit_call(const ir::Call& call, ir::Type type);
   llvm::Value* emit_bit_call(ir::Fn fn, llvm::Value* value);
+  llvm::Value* emit_scale(ir::Type type, llvm::Value* value, llvm::Value* times);
   llvm::Value* emit_dot(const ir::Call& call);                                                  // emit_dot.cc
   llvm::Value* emit_dot_of_aarch64(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
+  int lanes_without_signs() const;
   llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* part(llvm::Value* vector, int i, int parts);
-  llvm::Value* emit_scale(ir::Type type, llvm::Value* value, llvm::Value* times);
   llvm::Value* emit_dot_of_words(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* terms_of_lanes(llvm::Value* rows, const ir::DotForm& form, int (ir::DotForm::*at)(int, int) const);
   llvm::Value* repeated(llvm::Value* group, int lanes, llvm::Type* word);

@@ -46,4 +46,10 @@ std::string ramp_fault(const Expr& base, const Expr& stride, int lanes);
 std::string broadcast_fault(const Expr& value, int lanes);
 std::string reduce_fault(const Reduce&);
 
+// Bits of a float's significand, the one that is not stored among them.
+constexpr int significand_bits(Type t) {
+  if (t.code == TypeCode::kBFloat) return 8;
+  return t.bits == 16 ? 11 : t.bits == 32 ? 24 : 53;
+}
+
 }  // namespace tw::ir

@@ -446,4 +446,14 @@ bool has_load(const Expr& e) {
   return found;
 }
 
+bool reads(const Expr& e, const Buffer& buffer) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const Load* l = as<Load>(x);
+    const Address* a = as<Address>(x);
+    return !(found |= (l && l->buffer == buffer) || (a && a->buffer == buffer));
+  });
+  return found;
+}
+
 }  // namespace tw::ir

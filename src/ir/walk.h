@@ -48,6 +48,7 @@ std::unordered_set<uint64_t> used_vars(const Stmt&);  // free and bound alike
 std::vector<Var> free_vars(const Stmt&);              // in order of first use
 std::vector<Buffer> free_buffers(const Stmt&);        // used and not allocated inside, in order of first use
 bool has_load(const Expr&);
+bool reads(const Expr&, const Buffer&);  // loads from it or takes an address in it; nothing does not
 
 // A copy with fresh variables for everything bound inside (loops, lets) and fresh buffers for everything allocated
 // inside: for passes that duplicate a body, so that each id is bound once.

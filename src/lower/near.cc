@@ -44,15 +44,6 @@ class Evaluated {
   bool several_ = false;
 };
 
-bool reads(const Expr& e, const Buffer& buffer) {
-  bool found = false;
-  walk(e, [&](const Expr& inner) {
-    const auto* l = as<Load>(inner);
-    return !(found = found || (l && l->buffer == buffer));
-  });
-  return found;
-}
-
 Stmt with_near(const Stmt& s, bool fused) {
   const auto* f = as<For>(s);
   const auto* st = f ? as<Store>(f->body) : nullptr;

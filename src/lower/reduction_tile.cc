@@ -20,18 +20,6 @@ using namespace ir;
 
 namespace {
 
-bool reads(const Expr& e, const Buffer& buffer) {
-  bool found = false;
-  if (!e) return false;
-  walk(e, [&](const Expr& at) {
-    const auto* l = as<Load>(at);
-    const auto* a = as<Address>(at);
-    found = found || (l && l->buffer == buffer) || (a && a->buffer == buffer);
-    return !found;
-  });
-  return found;
-}
-
 // Whether the value never rises (sign 1) or never falls (sign -1) with the variable, as far as it is put together from
 // sums, products with numbers, quotients, minima and maxima.
 bool falls(const Expr& e, const Var& v, int sign = 1) {

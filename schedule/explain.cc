@@ -7,6 +7,9 @@
 #include "schedule/print.h"
 #include "schedule/traffic.h"
 #include "schedule/unbounded.h"
+#include "src/ir/tile_products.h"
+#include "src/ir/typing.h"
+#include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/read_notes.h"
 
@@ -93,8 +96,48 @@ std::vector<LoopExplanation> explain_loops(const StageNest& stage, const StageVi
   return loops;
 }
 
-void explain_bound(const StageView& view, const StageView& boxes, const Machine& machine, const PlainLanes& plain,
-                   NestExplanation& nest) {
+// The first loop of an intrinsic's statement, the cycles that one such takes, and the bytes of registers for it.
+struct Statement {
+  size_t first;
+  double cycles, registers;
+};
+
+double register_bytes(const Machine& machine) { return machine.vector_registers * machine.vector_bits / 8.0; }
+
+// Of a shipped one, which is a product of vectors or of tiles; of others nobody knows how long they take.
+std::optional<Statement> product_of(const StageNest& stage, const Machine& machine) {
+  if (stage.tensorized.axis == kNone) return std::nullopt;
+  const ir::Stmt& update = stage.tensorized.intrin->does.update;
+  constexpr double kTileRegisters = 8 << 10;
+  double cycles = 0;
+  ir::walk(
+      update, [](const ir::Stmt&) { return true; },
+      [&](const ir::Expr& e) {
+        const auto* call = ir::as<ir::Call>(e);
+        if (call && ir::is_tile(call->fn)) {
+          cycles += ir::rows_of_tile(*call) / machine.rates.tile_rows;
+        } else if (call && ir::is_dot(call->fn)) {
+          const bool floats = ir::dot_form(call->fn).left.is_float();
+          const double measured = floats ? machine.rates.dot_bf16 : machine.rates.dot_u8i8;
+          cycles += 1 / (measured > 0 ? measured : machine.rates.issue);
+        }
+        return true;
+      });
+  const int at = stage.position(stage.tensorized.axis);
+  if (cycles <= 0 || at == kNone) return std::nullopt;
+  return Statement{static_cast<size_t>(at), cycles,
+                   ir::has_tile_product(update) ? kTileRegisters : register_bytes(machine)};
+}
+
+double busy_cycles(const StageView& view, double points, double vectors, const std::optional<Statement>& product,
+                   const Machine& machine) {
+  if (!product) return points * std::max(1.0, view.operations - view.fused) * vectors / machine.rates.issue;
+  for (size_t l = product->first; l < view.loops.size(); ++l) points /= static_cast<double>(view.loops[l].extent);
+  return points * product->cycles;
+}
+
+void explain_bound(const StageNest& stage, const StageView& view, StageView boxes, const Machine& machine,
+                   const PlainLanes& plain, NestExplanation& nest) {
   double parallel = static_cast<double>(view.parallel_around);
   for (const LoopView& loop : view.loops)
     if (runs_concurrently(loop.annotation)) parallel *= static_cast<double>(loop.extent);
@@ -105,18 +148,21 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
   const double n = vector ? static_cast<double>(vector->extent) : 1;
   const double vectors = std::ceil(n / lanes) / n;  // per element
   const double points = view.trips() * view.enclosing;
-  double busy = points * std::max(1.0, view.operations - view.fused) * vectors / machine.rates.issue;
-  if (sums_in_a_row(view)) {
+  const std::optional<Statement> product = product_of(stage, machine);
+  double busy = busy_cycles(view, points, vectors, product, machine);
+  for (size_t l = product ? product->first : view.loops.size(); l < view.loops.size(); ++l)
+    boxes.loops[l].annotation = Annotation::kUnrolled;  // one statement, as what is repeated is
+  if (!product && sums_in_a_row(view)) {
     nest.chains = chains_of(view, machine, plain);
     busy = std::max(busy, points * vectors * kAdderLatency / nest.chains);
   }
-  nest.moved[kL1] = register_traffic(boxes, machine.vector_registers * machine.vector_bits / 8.0);
+  nest.moved[kL1] = register_traffic(boxes, product ? product->registers : register_bytes(machine));
   nest.moved[kL2] = traffic(boxes, l1_of(machine));
   nest.moved[kL3] = traffic(boxes, l2_of(machine));
   nest.moved[kDram] = traffic(boxes, {static_cast<double>(std::max(machine.l3_bytes, machine.l2_bytes))});
   if (machine.l3_bytes <= 0) nest.moved[kL3] = 0;
   const Rates& rates = machine.rates;
-  const double l1_bytes = rates.l1_loads * (vector ? machine.vector_bits / 8.0 : view.element_bytes);
+  const double l1_bytes = rates.l1_loads * (vector || product ? machine.vector_bits / 8.0 : view.element_bytes);
   nest.seconds = {busy / cycles, nest.moved[kL1] / (l1_bytes * cycles), nest.moved[kL2] / (rates.l2_bytes * cycles),
                   nest.moved[kL3] / (rates.l3_bytes * cycles),
                   nest.moved[kDram] / std::min(rates.core_dram * nest.cores, rates.all_dram)};
@@ -176,7 +222,7 @@ Explanation explain(const Schedule& schedule, const Machine& machine) {
       if (plain.leaf >= 0) view.loops[static_cast<size_t>(plain.leaf)].annotation = Annotation::kVectorized;
       NestExplanation& nest = add_nest(schedule, view, unbounded, all);
       nest.plain = plain.reason;
-      explain_bound(view, boxes_of(view), machine, plain, nest);
+      explain_bound(schedule.nest().stage(view.stage), view, boxes_of(view), machine, plain, nest);
     }
     return all;
   });

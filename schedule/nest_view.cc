@@ -23,16 +23,23 @@ double StageView::trips() const {
   return trips;
 }
 
+namespace {
+
+void walk_along(const LoopView& loop, const std::vector<int64_t>& extents, std::vector<int64_t>& ranges) {
+  for (const LoopView& part : loop.parts) walk_along(part, extents, ranges);
+  if (!loop.parts.empty()) return;
+  for (int root : loop.roots) {
+    int64_t& range = ranges[static_cast<size_t>(root)];
+    const int64_t full = extents[static_cast<size_t>(root)];
+    range = loop.roots.size() > 1 ? full : std::min(full, range + (loop.extent - 1) * loop.step);
+  }
+}
+
+}  // namespace
+
 std::vector<int64_t> ranges_of(const std::vector<LoopView>& loops, const std::vector<int64_t>& extents, size_t depth) {
   std::vector<int64_t> ranges(extents.size(), 1);
-  for (size_t l = depth; l < loops.size(); ++l) {
-    const LoopView& loop = loops[l];
-    for (int root : loop.roots) {
-      int64_t& range = ranges[static_cast<size_t>(root)];
-      const int64_t full = extents[static_cast<size_t>(root)];
-      range = loop.roots.size() > 1 ? full : std::min(full, range + (loop.extent - 1) * loop.step);
-    }
-  }
+  for (size_t l = depth; l < loops.size(); ++l) walk_along(loops[l], extents, ranges);
   return ranges;
 }
 

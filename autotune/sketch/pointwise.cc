@@ -65,15 +65,16 @@ class Pointwise {
         flat_(crossed_ == kNoAxis && one_row(sketch.graph, group.root)) {}
 
   void run() {
-    if (crossed_ != kNoAxis) define_tile();
+    const bool one_axis = flat_ || stage_.data.size() == 1;
+    const int64_t part = one_axis ? 0 : whole_digits();
+    define_tile(part);
     if (const int64_t columns = block_columns()) return turn_in_blocks(sketch_, stage_, lanes_, columns);
     std::vector<std::string> outer, inner;
     for (size_t d = 0; d + 1 < stage_.data.size(); ++d)
       if (static_cast<int>(d) != crossed_) outer.push_back(stage_.data[d].name);
     std::string lane = stage_.data.back().name;
     if (crossed_ != kNoAxis) cross(outer, inner);
-    const int64_t part = flat_ || outer.empty() ? 0 : whole_digits();
-    if (flat_ || outer.empty()) {
+    if (one_axis) {
       outer.push_back(lane);
       lane = sketch_.fuse(stage_.name, outer);
       outer = chunk(lane);
@@ -83,11 +84,6 @@ class Pointwise {
       sketch_.step(schedule::Split{stage_.name, lane, schedule::Factor(part), {}, ir::Tail::kAuto});
       outer.push_back(lane + ".o");
       lane += ".i";
-      sketch_.cfg.define_knob(knob("lanes"), up_to(part, {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
-    } else if (part > 0) {
-      sketch_.cfg.define_knob(knob("lanes"), {part});
-    } else if (crossed_ == kNoAxis) {
-      sketch_.cfg.define_knob(knob("lanes"), up_to(row(), {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
     }
     sketch_.step(schedule::Split{stage_.name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
     std::vector<std::string> order = outer;
@@ -114,11 +110,20 @@ class Pointwise {
   int64_t row() const { return flat_ ? stage_.elements : stage_.data.back().extent; }
 
   // The rows of a tile; several, and each vector that is read along them meets the same cache lines again. One vector
-  // in each: of several none is turned.
-  void define_tile() {
-    sketch_.cfg.define_knob(knob("rows"),
-                            up_to(stage_.data[static_cast<size_t>(crossed_)].extent, {lanes_, 4, 8, 2 * lanes_, 1}));
-    sketch_.cfg.define_knob(knob("lanes"), {std::clamp<int64_t>(row(), 1, lanes_)});
+  // in each: of several none is turned. `part`: whole digits of the last axis.
+  void define_tile(int64_t part) {
+    const std::vector<int64_t> vectors = {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_};
+    if (crossed_ != kNoAxis)
+      sketch_.cfg.define_knob(knob("rows"),
+                              up_to(stage_.data[static_cast<size_t>(crossed_)].extent, {lanes_, 4, 8, 2 * lanes_, 1}));
+    if (part > kMostVectors * lanes_)
+      sketch_.cfg.define_knob(knob("lanes"), up_to(part, vectors));
+    else if (part > 0)
+      sketch_.cfg.define_knob(knob("lanes"), {part});
+    else if (crossed_ != kNoAxis)
+      sketch_.cfg.define_knob(knob("lanes"), {std::clamp<int64_t>(row(), 1, lanes_)});
+    else
+      sketch_.cfg.define_knob(knob("lanes"), up_to(row(), vectors));
   }
   // 0 where there are no blocks.
   int64_t block_columns() {

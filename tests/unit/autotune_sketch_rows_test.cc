@@ -200,6 +200,13 @@ TEST(SketchPointwise, RowsThatMeetInOneSetAreTurnedInBlocks) {
   EXPECT_EQ(knobs(transpose(1024, 20)), knobs(transpose(1000, 20))) << "too few rows for a block";
 }
 
+// A[j // 3, i] runs across the result, and its digits are whole vectors.
+TEST(SketchPointwise, DigitsAcrossRows) {
+  const Tensor A = te::placeholder({8, 64}, "float32", "A");
+  const auto f = [&](Var i, Var j) { return A(ir::floordiv(Expr(j), 3), i); };
+  expect_right("pointwise", {A, te::compute({64, 23}, f, "B")}, 20);
+}
+
 Args running_sums_of(const Tensor& A, int rows, int n, const Args& before) {
   const Tensor state = te::placeholder({n, rows}, "int32", "state");
   const Tensor first = te::compute({1, rows}, [&](Var t, Var i) { return A(i, t); }, "first");

@@ -163,6 +163,13 @@ class Rows {
  private:
   std::string name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   std::string knob(const std::string& what) const { return root_.name + "." + what; }
+  // From memory: while the last pass over a row computes, the first one over the next row is on its way. Several side
+  // by side take up to 1.5 times as long, unless they are short.
+  bool one_by_one() const {
+    constexpr int64_t kShort = 512;
+    const int64_t bytes = root_.type.bytes();
+    return root_.elements * bytes >= kMoreThanShare && !form_.inner.empty() && last_extent() * bytes > kShort;
+  }
   int64_t last_extent() const { return root_.data[static_cast<size_t>(form_.inner.back())].extent; }
 
   void loops_of_rows();
@@ -221,7 +228,7 @@ void Rows::loops_of_rows() {
   std::string row = share(sketch_.fuse(root_.name, rows));
   std::string one;
   if (rows.size() == 1) {  // of fused rows, some that lie side by side make no box
-    sketch_.cfg.define_knob(knob("rows"), up_to(rows_ / 2, {1, 2, 4}));
+    sketch_.cfg.define_knob(knob("rows"), up_to(one_by_one() ? 1 : rows_ / 2, {1, 2, 4}));
     together_ = sketch_.cfg.value(knob("rows"));
   }
   if (together_ > 1 && form_.inner.size() == 1 && last_extent() > lanes_of(root_, sketch_.target)) {

@@ -88,15 +88,30 @@ std::vector<int64_t> constant_shape(const ir::Buffer& buffer) {
   return shape;
 }
 
-AccessView access_of(const ir::Load& load, const StageNest& stage) {
+// x // c, and x % c where there are c elements: affine enough, as digits of a layout are (in_memory). 0: it is neither.
+int64_t divisor_of_digit(const ir::Binary& e, int64_t elements) {
+  const int64_t by = ir::as_int(e.b).value_or(0);
+  if (e.op == ir::BinOp::kFloorDiv) return std::max<int64_t>(by, 0);
+  return e.op == ir::BinOp::kFloorMod && by == elements ? 1 : 0;
+}
+
+// `digits`: whether they count as such. Regions of stages that are computed for it are inferred without.
+AccessView access_of(const ir::Load& load, const StageNest& stage, bool digits) {
   AccessView access{load.buffer.id(), load.buffer.element().bytes(), {}, {}, {}, constant_shape(load.buffer)};
+  std::vector<int64_t> divisors;
+  bool any = false;
   for (const ir::Expr& at : load.at) {
     std::vector<int64_t> coefficients(root_count(stage), 0);
     int64_t offset = 0;
-    access.affine = add_affine(at, 1, stage, coefficients, offset) && access.affine;
+    const auto* digit = digits ? ir::as<ir::Binary>(at) : nullptr;
+    const int64_t by = digit ? divisor_of_digit(*digit, access.shape[divisors.size()]) : 0;
+    any = any || by > 0;
+    divisors.push_back(std::max<int64_t>(by, 1));
+    access.affine = add_affine(by > 0 ? digit->a : at, 1, stage, coefficients, offset) && access.affine;
     access.coefficients.push_back(std::move(coefficients));
     access.offsets.push_back(offset);
   }
+  if (any) access.divisors = std::move(divisors);
   return access;
 }
 
@@ -177,13 +192,15 @@ std::unordered_map<const ir::ExprNode*, bool> widened_loads(const ir::Expr& body
   return loads;
 }
 
-void read_bodies(const StageNest& stage, const std::vector<ir::Expr>& bodies, StageView& view) {
+void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector<ir::Expr>& bodies, StageView& view) {
   for (const ir::Expr& body : bodies) {
     if (stage.is_reduction() && &body != &bodies[0]) break;  // components of one reduction hold the same
     const auto widened = widened_loads(body);
     ir::walk(body, [&](const ir::Expr& e) {
       if (const auto* load = ir::as<ir::Load>(e)) {
-        view.accesses.push_back(access_of(*load, stage));
+        const int source = nest.find_stage(load->buffer.id());
+        const bool digits = !has_launches(nest) && source != kNone && nest.stage(source).is_placeholder();
+        view.accesses.push_back(access_of(*load, stage, digits));
         const auto wider = e.type().is_storage() ? widened.end() : widened.find(e.get());
         view.accesses.back().converted = wider != widened.end();
         view.accesses.back().kept_wide = wider != widened.end() && wider->second;
@@ -241,7 +258,7 @@ class Viewer {
       if (!has_loops(i)) continue;
       StageView& view = views_[static_cast<size_t>(i)];
       view.stage = i;
-      read_bodies(nest.stage(i), inlined ? bodies[static_cast<size_t>(i)] : nest.stage(i).bodies, view);
+      read_bodies(nest, nest.stage(i), inlined ? bodies[static_cast<size_t>(i)] : nest.stage(i).bodies, view);
     }
   }
 

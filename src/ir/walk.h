@@ -15,7 +15,7 @@ namespace tw::ir {
 // children.
 void walk(const Expr& root, const std::function<bool(const Expr&)>& visit);
 
-// Each distinct statement, and (when given) each distinct expression inside them.
+// Each distinct statement, and (when given) each distinct expression inside them but for the extents of allocations.
 void walk(const Stmt& root, const std::function<bool(const Stmt&)>& visit_stmt,
           const std::function<bool(const Expr&)>& visit_expr = nullptr);
 

@@ -164,7 +164,7 @@ class Rows {
   std::string name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   std::string knob(const std::string& what) const { return root_.name + "." + what; }
   // From memory: while the last pass over a row computes, the first one over the next row is on its way. Several side
-  // by side take up to 1.5 times as long, unless they are short.
+  // by side take up to 1.7 times as long, unless they are short.
   bool one_by_one() const {
     constexpr int64_t kShort = 512;
     const int64_t bytes = root_.type.bytes();

@@ -16,10 +16,12 @@ struct Transposed {
 // stage in its place.
 Transposed transposed(const Graph&, const Stage&);
 
-//   for i: for j: B[i, j] = A[j, i]    ==>    parallel i.o: for j.o:
-//                                               for j, vectorized i: A.global[j, i] = A[j, i]
-//                                               for i, j in tiles: B.local[i, j] = A.global[j, i]    turned in
-//                                               registers for i.i, vectorized j.i: B[i, j] = B.local[i, j]
+//   for i: for j: B[i, j] = A[j, i]
+//     ==>
+//   parallel i.o: for j.o:
+//     for j: vectorized i: A.global[j, i] = A[j, i]
+//     for i.o: for j.o: B.local[i, j] = A.global[j, i], in tiles that are turned in registers
+//     for i.i: vectorized j.i: B[i, j] = B.local[i, j]
 //
 // Rows that lie a multiple of 4 KiB apart have all lines of a column in one set of the nearest cache, which holds a
 // few: a line of which some elements were read or written is gone before the next tile comes to the others. Copies take

@@ -192,11 +192,13 @@ TEST(SketchPointwise, RowsThatMeetInOneSetAreTurnedInBlocks) {
   expect_right("pointwise", transpose(1024, 70), 12);
   expect_right("pointwise", transpose(67, 1024), 12);
   expect_right("pointwise", transpose(1024, 1024), 4);
-  const Tensor A = te::placeholder({2, 1024, 130}, "int8", "A"), B = te::placeholder({2, 130, 1024}, "int8", "B");
+  const Tensor A = te::placeholder({2, 4096, 130}, "int8", "A"), B = te::placeholder({2, 130, 4096}, "int8", "B");
   const auto f = [&](Var b, Var i, Var j) { return te::max(A(b, j, i), B(b, i, j)) + ir::cast(ir::Type::i(8), i); };
-  expect_right("pointwise", {A, B, te::compute({2, 130, 1024}, f, "C")}, 12);
+  const Args bytes = {A, B, te::compute({2, 130, 4096}, f, "C")};
+  expect_right("pointwise", bytes, 6);
   const auto knobs = [](const Args& args) { return Task(args, Target::host()).space().knobs().size(); };
   EXPECT_EQ(knobs(transpose(1024, 70)), knobs(transpose(1000, 70)) + 1);
+  EXPECT_EQ(knobs(bytes), 3U) << "rows, lanes, block";
   EXPECT_EQ(knobs(transpose(1024, 20)), knobs(transpose(1000, 20))) << "too few rows for a block";
 }
 

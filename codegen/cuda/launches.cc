@@ -87,9 +87,7 @@ class Splitter {
   }
 
   Buffer with_lets(const Buffer& buffer) {
-    BufferNode node = *buffer.operator->();
-    for (Expr& extent : node.shape) extent = substitute(extent, values_);
-    return Buffer(node);
+    return map_sizes(buffer, [this](const Expr& size) { return substitute(size, values_); });
   }
 
   const Program& program_;

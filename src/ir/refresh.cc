@@ -80,10 +80,8 @@ class Refresh {
   }
 
   Buffer renamed(const Buffer& buffer) {
-    BufferNode copy = *buffer.operator->();
+    BufferNode copy = *map_sizes(buffer, [this](const Expr& size) { return (*this)(size); }).operator->();
     copy.id = buffers_.at(buffer.id());
-    for (std::vector<Expr>* sizes : {&copy.shape, &copy.strides})
-      for (Expr& size : *sizes) size = (*this)(size);
     return Buffer(std::move(copy));
   }
 

@@ -108,19 +108,12 @@ Stmt Simplifier::simplify(const Seq& n, const Stmt& original) {
 }
 
 Stmt Simplifier::simplify(const Allocate& n, const Stmt& original) {
-  std::vector<Expr> shape;
-  bool changed = false;
-  for (const Expr& extent : n.buffer.shape()) {
-    shape.push_back(expr(extent));
-    changed |= !shape.back().same_as(extent);
-  }
+  const Buffer buffer = map_sizes(n.buffer, [this](const Expr& size) { return expr(size); });
   const Stmt body = stmt(n.body);
   if (is_nothing(body)) return nothing();
-  if (!changed) return body.same_as(n.body) ? original : allocate(n.buffer, body);
-  BufferNode node = *n.buffer.operator->();
-  node.shape = std::move(shape);
-  const Buffer buffer(std::move(node));
-  return allocate(buffer, replace_buffers(body, {{buffer.id(), buffer}}));
+  if (buffer.operator->() != n.buffer.operator->())
+    return allocate(buffer, replace_buffers(body, {{buffer.id(), buffer}}));
+  return body.same_as(n.body) ? original : allocate(n.buffer, body);
 }
 
 Stmt Simplifier::simplify(const LetStmt& n, const Stmt& original) {

@@ -323,20 +323,28 @@ Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt
       [&](const Sync&) { return s; });
 }
 
+Buffer map_sizes(const Buffer& buffer, const std::function<Expr(const Expr&)>& f) {
+  BufferNode node = *buffer.operator->();
+  bool changed = false;
+  for (std::vector<Expr>* sizes : {&node.shape, &node.strides})
+    for (Expr& size : *sizes) {
+      Expr made = f(size);
+      changed = changed || !made.same_as(size);
+      size = std::move(made);
+    }
+  return changed ? Buffer(std::move(node)) : buffer;
+}
+
 namespace {
 
 // The buffers that are allocated in `s` whose memory is made of what is replaced, as they are then.
 BufferMap resized_allocations(const Stmt& s, const Substitution& by) {
   BufferMap resized;
   walk(s, [&](const Stmt& inner) {
-    bool changed = false;
-    for_extents(inner, [&](const Expr& size) { changed = changed || !substitute(size, by).same_as(size); });
-    if (!changed) return true;
-    const Buffer& buffer = as<Allocate>(inner)->buffer;
-    BufferNode node = *buffer.operator->();
-    for (std::vector<Expr>* sizes : {&node.shape, &node.strides})
-      for (Expr& size : *sizes) size = substitute(size, by);
-    resized.emplace(buffer.id(), Buffer(std::move(node)));
+    const auto* a = as<Allocate>(inner);
+    if (!a) return true;
+    const Buffer buffer = map_sizes(a->buffer, [&](const Expr& size) { return substitute(size, by); });
+    if (buffer.operator->() != a->buffer.operator->()) resized.emplace(buffer.id(), buffer);
     return true;
   });
   return resized;
@@ -355,7 +363,7 @@ Expr substitute(const Expr& e, const Substitution& by) { return by.empty() ? e :
 
 Stmt substitute(const Stmt& s, const Substitution& by) {
   if (by.empty()) return s;
-  const Stmt replaced = rewrite(s, kKeepStmt, replacing(by));
+  Stmt replaced = rewrite(s, kKeepStmt, replacing(by));
   const BufferMap resized = resized_allocations(s, by);
   if (resized.empty()) return replaced;
   const auto allocations = [&](const Stmt& inner) {

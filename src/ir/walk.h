@@ -26,6 +26,8 @@ std::vector<Expr> children(const Expr&);
 Expr map_children(const Expr&, const std::function<Expr(const Expr&)>& f);
 Stmt map_children(const Stmt&, const std::function<Stmt(const Stmt&)>& on_stmt,
                   const std::function<Expr(const Expr&)>& on_expr);
+// The buffer under its id with each extent and stride replaced by f(it); the same node when none changed.
+Buffer map_sizes(const Buffer&, const std::function<Expr(const Expr&)>& f);
 
 // Bottom-up rewriting, memoised: `f` sees each node after its children were rewritten.
 Expr rewrite(const Expr&, const std::function<Expr(const Expr&)>& f);

@@ -6,12 +6,11 @@
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "tensorwright/machine.h"
 
 namespace tw::schedule {
 
 namespace {
-
-constexpr int64_t kLineBytes = 64;
 
 // Whether `reader` is the stage, or computed inside its loops at or below `level`.
 bool stands_at(const Placement& placed, int reader, int stage, int level) {
@@ -40,7 +39,7 @@ std::vector<int> readers_at(const Placement& placed, int source, int stage, int 
 // Of each dimension how many elements lie in one line of the cache, the dimensions inside it being whole.
 std::vector<int64_t> elements_a_line(const ir::Buffer& buffer) {
   std::vector<int64_t> of(buffer.rank(), 1);
-  int64_t left = std::max<int64_t>(kLineBytes / buffer.element().bytes(), 1);
+  int64_t left = std::max<int64_t>(kCacheLineBytes / buffer.element().bytes(), 1);
   for (size_t d = buffer.rank(); d-- > 0;) {
     of[d] = left;
     const std::optional<int64_t> extent = ir::as_int(buffer.shape()[d]);

@@ -9,8 +9,7 @@ namespace tw::schedule {
 
 namespace {
 
-constexpr double kUsed = 0.75;    // share of a cache that a working set can count on
-constexpr int64_t kL1Way = 4096;  // a page, so that a set is known before the address is translated
+constexpr double kUsed = 0.75;  // share of a cache that a working set can count on
 constexpr int64_t kL2Ways = 8;
 constexpr double kPage = 4096;
 constexpr double kTranslations = 64;  // that a core has at hand
@@ -26,7 +25,7 @@ int64_t extent_along(const AccessView& access, const std::vector<int64_t>& range
 
 }  // namespace
 
-Cache l1_of(const Machine& machine) { return {static_cast<double>(machine.l1_bytes), kL1Way}; }
+Cache l1_of(const Machine& machine) { return {static_cast<double>(machine.l1_bytes), kL1WayBytes}; }
 Cache l2_of(const Machine& machine) { return {static_cast<double>(machine.l2_bytes), machine.l2_bytes / kL2Ways}; }
 
 double footprint(const AccessView& access, const std::vector<int64_t>& ranges, double line) {
@@ -76,7 +75,7 @@ bool is_compact(const AccessView& access) {
 
 // Lines in each of the sets that the access reaches.
 double lines_in_a_set(const AccessView& access, const std::vector<int64_t>& ranges, int64_t way) {
-  const double sets_of_all = static_cast<double>(way) / kCacheLine;
+  const double sets_of_all = static_cast<double>(way) / kCacheLineBytes;
   double lines = 1, sets = 1, run = access.element_bytes;
   int64_t stride = access.element_bytes;
   bool whole = true;  // so far, from the last dimension on: then rows lie side by side
@@ -91,7 +90,7 @@ double lines_in_a_set(const AccessView& access, const std::vector<int64_t>& rang
     whole = whole && extent == access.shape[d];
     stride *= access.shape[d];
   }
-  const double of_a_run = std::max(1.0, run / kCacheLine);
+  const double of_a_run = std::max(1.0, run / kCacheLineBytes);
   return lines * of_a_run / std::min(sets_of_all, sets * of_a_run);
 }
 
@@ -107,7 +106,7 @@ Crowd crowd(const Walk& walk, const AccessView& access, size_t depth, const Cach
   const double room = kUsed * cache.bytes / static_cast<double>(cache.way);
   const auto lines = [&](size_t from) { return lines_in_a_set(access, walk.ranges(from), cache.way); };
   const double share = std::min(1.0, room / lines(depth));
-  Crowd crowd{cache.way > kL1Way ? share : std::floor(share), depth};
+  Crowd crowd{cache.way > kL1WayBytes ? share : std::floor(share), depth};
   while (crowd.depth < walk.loops.size() && lines(crowd.depth) > room) ++crowd.depth;
   return crowd;
 }
@@ -156,7 +155,7 @@ double traffic(const StageView& view, const Cache& cache, double line) {
 
 }  // namespace
 
-double traffic(const StageView& view, const Cache& cache) { return traffic(view, cache, kCacheLine); }
+double traffic(const StageView& view, const Cache& cache) { return traffic(view, cache, kCacheLineBytes); }
 
 double page_translations(const StageView& view) { return traffic(view, {kTranslations * kPage}, kPage) / kPage; }
 

@@ -10,12 +10,11 @@
 
 namespace tw::schedule {
 
-inline constexpr double kCacheLine = 64;
 // Bytes of arguments: where there are fewer, an output is in the last cache again when it is written the next time.
 inline constexpr double kMoreThanCaches = 64 << 20;
 
 // What the access touches while the root axes range so far (StageView::ranges); a row counts at least `line`.
-double footprint(const AccessView&, const std::vector<int64_t>& ranges, double line = kCacheLine);
+double footprint(const AccessView&, const std::vector<int64_t>& ranges, double line = kCacheLineBytes);
 
 // Whether the access moves when the loop takes a step.
 bool touches(const AccessView&, const LoopView&);

@@ -145,8 +145,8 @@ double bytes_read(const AccessView& access, const std::vector<double>& values) {
     }
   }
   const double elements = rows * row * access.element_bytes;
-  const bool apart = static_cast<double>(access.shape.back()) * access.element_bytes >= schedule::kCacheLine;
-  return apart ? std::max(elements, rows * schedule::kCacheLine) : elements;
+  const bool apart = static_cast<double>(access.shape.back()) * access.element_bytes >= kCacheLineBytes;
+  return apart ? std::max(elements, rows * kCacheLineBytes) : elements;
 }
 
 // Whether what the access reads lies in memory as it was declared: it does not come about beside the reader.

@@ -331,7 +331,7 @@ class StageReader {
   double claimed_by_stores(const AccessView& access, double instructions_of_a_body) const {
     if (stage_.nontemporal == schedule::kNone) return f_.points * static_cast<double>(access.element_bytes);
     const double rows = instructions_of_a_body / vectors(machine_.vector_bits / (8.0 * access.element_bytes));
-    return rows > 1 ? f_.points / f_.vector_extent * schedule::kCacheLine : 0;
+    return rows > 1 ? f_.points / f_.vector_extent * kCacheLineBytes : 0;
   }
 
   // A window that slides, x[v + kw] with both loops in the body: a vector that a tap has read waits for the next.
@@ -360,12 +360,12 @@ class StageReader {
   // The most lines that the body meets in one set of L1. A vector that is a column goes on in the next iteration.
   double lines_of_a_set(const AccessView& access, bool of_columns) const {
     constexpr size_t kMostRows = 1024;
-    constexpr int64_t kLine = 64, kLeastOfColumn = 8;
+    constexpr int64_t kLeastOfColumn = 8;
     std::vector<int64_t> starts = {0};
     for (size_t l = 0; l < std::min(view_.loops.size(), shape_.tensorized); ++l) {
       const bool down = of_columns && &view_.loops[l] == shape_.vector;
       const int64_t stride = down || slides(access, l) ? byte_stride(access, view_.loops[l]) : 0;
-      if (stride < kLine) continue;
+      if (stride < kCacheLineBytes) continue;
       const size_t before = starts.size();
       const int64_t rows = std::max(view_.loops[l].extent, down ? kLeastOfColumn : 1);
       if (before * static_cast<size_t>(rows) > kMostRows) break;
@@ -373,10 +373,10 @@ class StageReader {
         for (size_t s = 0; s < before; ++s) starts.push_back(starts[s] + i * stride);
     }
     if (starts.size() == 1) return 0;
-    for (int64_t& start : starts) start /= kLine;
+    for (int64_t& start : starts) start /= kCacheLineBytes;
     std::ranges::sort(starts);
     starts.erase(std::ranges::unique(starts).begin(), starts.end());
-    std::array<int, kL1WayBytes / kLine> sets = {};
+    std::array<int, kL1WayBytes / kCacheLineBytes> sets = {};
     for (const int64_t line : starts) ++sets[static_cast<size_t>(line) % sets.size()];
     return *std::ranges::max_element(sets);
   }
@@ -410,7 +410,7 @@ class StageReader {
     }
   }
 
-  double bytes_below(size_t depth, double line = schedule::kCacheLine) const {
+  double bytes_below(size_t depth, double line = kCacheLineBytes) const {
     const std::vector<int64_t> ranges = view_.ranges(depth);
     double bytes = 0;
     for (const AccessView& access : view_.accesses) bytes += footprint(access, ranges, line);

@@ -61,7 +61,7 @@ double load_cycles(const StageFacts& f, const Machine& machine) {
     // Of lines that share a set, those that it has no room for come again from L2.
     const double missing = a.hoisted ? 0 : std::clamp(a.conflict / kWays - 1, 0.0, 1.0);
     const double masked = f.conditional && a.along ? kMaskedRead : 1;
-    cycles += a.instructions * (each * masked + missing * schedule::kCacheLine / machine.rates.l2_bytes);
+    cycles += a.instructions * (each * masked + missing * kCacheLineBytes / machine.rates.l2_bytes);
   }
   return cycles;
 }

@@ -14,13 +14,13 @@
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/lanes.h"
 #include "src/ir/simplify.h"
+#include "tensorwright/machine.h"
 
 namespace tw::autotune::sketch {
 
 namespace {
 
 constexpr int kNoAxis = -1;
-constexpr int64_t kLine = 64;   // bytes
 constexpr int64_t kFewest = 4;  // rows that are worth turning
 
 int axis_of(const std::vector<Axis>& axes, const ir::Expr& subscript) {
@@ -31,7 +31,9 @@ int axis_of(const std::vector<Axis>& axes, const ir::Expr& subscript) {
 }
 
 // Of a block: a cache line of a row, and no more than is worth writing out.
-int64_t times_of(const Stage& stage) { return std::min<int64_t>(16, kLine / std::max(1, stage.type.bytes())); }
+int64_t times_of(const Stage& stage) {
+  return std::min<int64_t>(16, kCacheLineBytes / std::max(1, stage.type.bytes()));
+}
 
 // The root's axes that the scan's stand for, where it reads the scan at its own place and the last one is time.
 std::vector<int> axes_of_scan(const Stage& root, int scan) {

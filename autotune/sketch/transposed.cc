@@ -11,7 +11,6 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr int64_t kBlockBytes = 16 << 10;  // of a block, of which there are two copies
-constexpr int64_t kLine = 64;
 
 // Which of the stage's axes each subscript is; empty where one is something else, or two are the same.
 std::vector<size_t> axes_of(const Stage& stage, const Access& read) {
@@ -60,7 +59,7 @@ std::vector<int64_t> columns_of_blocks(const Graph& graph, const Stage& stage) {
   std::vector<int64_t> fitting;
   if (!rows_meet(graph, stage, reads)) return fitting;
   for (const int64_t lines : {4, 8}) {
-    const int64_t columns = lines * kLine / stage.type.bytes(), rows = kBlockBytes / (lines * kLine);
+    const int64_t columns = lines * kCacheLineBytes / stage.type.bytes(), rows = kBlockBytes / (lines * kCacheLineBytes);
     if (columns <= stage.data.back().extent && rows <= stage.data[reads.along].extent) fitting.push_back(columns);
   }
   return fitting;

@@ -10,8 +10,10 @@
 
 namespace tw {
 
-// Of a CPU's first data cache: what lies so far apart shares a set.
+// Of a CPU's first data cache: what lies so far apart shares a set. A page, so that a set is known before the address is
+// translated.
 inline constexpr int64_t kL1WayBytes = 4096;
+inline constexpr int64_t kCacheLineBytes = 64;
 
 // What the parts of a CPU sustain. Of one core and cycle where nothing else is said.
 struct Rates {

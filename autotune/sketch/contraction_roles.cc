@@ -157,7 +157,8 @@ double step_of_vectors(int64_t rows, int64_t vectors, const Registers& registers
   constexpr int64_t kWays = 8;    // of a set of the L1
   if (rows == 0 || vectors == 0) return 0;
   const double sums = static_cast<double>(rows * vectors);
-  const double loads = static_cast<double>((rows + registers.held - 1) / registers.held + vectors) / 2;
+  const int64_t broadcasts = (rows + registers.held - 1) / registers.held;
+  const double loads = static_cast<double>(broadcasts + vectors) / 2;
   return std::max({sums / 2, loads, kLatency}) + 0.1 * loads +
          0.2 * static_cast<double>(std::max<int64_t>(0, rows - kWays * registers.sets));
 }
@@ -183,7 +184,8 @@ double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vect
 double cost_of_lines(int64_t lines, int64_t all_lines, int64_t rows, int64_t vectors, int64_t all_vectors,
                      const Registers& registers) {
   const auto at = [&](int64_t n) { return n == 0 ? 0 : cost_of(rows * n, vectors, rows * n, all_vectors, registers); };
-  return static_cast<double>(all_lines / lines) * at(lines) + at(all_lines % lines);
+  const int64_t times = all_lines / lines;
+  return static_cast<double>(times) * at(lines) + at(all_lines % lines);
 }
 
 // The best first.

@@ -1,0 +1,109 @@
+// The rule for contractions at work: the knobs of a space (contraction.cc), the tiles of outputs and sums
+// (contraction_tiles.cc), and the copies of operands (contraction_copies.cc).
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autotune/sketch/contraction.h"
+#include "autotune/sketch/lanes.h"
+
+namespace tw::autotune::sketch {
+
+class Contraction {
+ public:
+  Contraction(Sketch& sketch, const Group& group)
+      : k_(sketch),
+        group_(group),
+        stage_(sketch.graph.at(group.anchor)),
+        root_(sketch.graph.at(group.root)),
+        roles_(*best_roles(sketch.graph, group.anchor, sketch.target)),
+        dot_(dot_of(sketch.graph, stage_, roles_, sketch.target)),
+        packed_ahead_(can_be_packed_ahead()) {}
+
+  void run();
+
+ private:
+  const Axis& axis(int d) const { return stage_.data[static_cast<size_t>(d)]; }
+  std::string output_axis(int d) const { return root_.data[static_cast<size_t>(d)].name; }
+  std::string knob(const char* what) const { return stage_.name + "." + what; }
+  int64_t value(const char* what, int part = 0) { return k_.cfg.value(knob(what), part); }
+  schedule::Factor factor(const char* what, int part = 0) const { return k_.cfg.factor(knob(what), part); }
+  std::pair<std::string, std::string> split(const std::string& stage, const std::string& name, schedule::Factor by,
+                                            ir::Tail tail = ir::Tail::kAuto) {
+    k_.step(schedule::Split{stage, name, std::move(by), {}, tail});
+    return {name + ".o", name + ".i"};
+  }
+  bool member(int stage) const {
+    return std::find(group_.members.begin(), group_.members.end(), stage) != group_.members.end();
+  }
+
+  const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
+  bool is_matrix() const { return dot_ && dot_->rows > 1; }
+
+  // What there is to choose (contraction.cc).
+  void define_knobs();
+  std::vector<std::string> blocks() const;
+  std::vector<std::string> places() const;
+  bool can_be_packed_ahead() const;
+  bool can_pack() const;
+  bool can_pack_whole() const {
+    return (roles_.vectors.through < 0 || roles_.vectors.prologue()) && !dot_ && roles_.contiguous;
+  }
+  bool turns() const;
+  bool reads_whole_rows() const;
+  bool can_copy_rows() const;
+  bool can_turn_rows() const;
+  bool can_widen() const;
+  bool streams() const;
+
+  // What was chosen.
+  bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
+  // Rounded up to whole vectors, the sums as well as the panel.
+  bool pads() {
+    return !dot_ && value("block") == 0 && packs() && k_.cfg.value_json(knob("pack")) == "\"task\"" &&
+           pads_lanes(k_.graph, stage_, roles_, k_.target);
+  }
+
+  // Loops (contraction_tiles.cc).
+  void turn_sums();
+  void lay_out_matrices();
+  void tile_outputs();
+  void tile_sums();
+  std::vector<std::string> split_terms(std::vector<std::string> terms);
+  void fetch_ahead(const std::string& terms);
+
+  // Copies (contraction_copies.cc).
+  void lay_out_ahead();
+  std::string pack_stage();
+  std::vector<std::string> panel_axes() const;
+  std::vector<std::string> panel_indices(const std::string& lane) const;
+  void place_panel();
+  void place_whole();
+  std::string turn_panel();
+  bool vectorize_terms(const std::string& lane);
+  int64_t padded_line();
+  void place_rows();
+  void place_broadcast();
+  void place_wide(const std::string& copy);
+  void copy_in_vectors(const std::string& copy, const std::vector<std::string>& axes, int64_t extent, int64_t lanes,
+                       bool parallel);
+
+  Sketch& k_;
+  const Group& group_;
+  const Stage& stage_;
+  const Stage& root_;
+  const Roles roles_;
+  const std::optional<Dot> dot_;
+  const bool packed_ahead_;
+  int64_t lines_ = 1;  // of a tile
+  std::string sums_, panel_, rows_;
+  std::string task_, tile_loop_, panel_loop_;  // of the outputs
+  std::string block_loop_;                     // of the sums
+  std::string packed_at_stage_, packed_at_;    // where the panel is packed
+};
+
+}  // namespace tw::autotune::sketch

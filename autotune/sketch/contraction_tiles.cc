@@ -1,0 +1,144 @@
+// The loops of a contraction: over the outputs, in tasks and tiles, and over the sums of a tile.
+#include <tuple>
+
+#include "autotune/sketch/contraction_rule.h"
+
+namespace tw::autotune::sketch {
+
+using schedule::Factor;
+using schedule::Split;
+
+// Lanes innermost in a tile of sums, whatever they are in the output.
+void Contraction::turn_sums() {
+  std::vector<std::string> names;
+  for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d)
+    if (d != roles_.lanes) names.push_back(axis(d).name);
+  names.push_back(axis(roles_.lanes).name);
+  k_.step(schedule::TransformLayout{sums_, names, ""});
+}
+
+// Each of them side by side: [i // 2, j // 2, i % 2, j % 2].
+void Contraction::lay_out_matrices() {
+  std::vector<std::string> indices, inside;
+  for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d) {
+    const bool split = d == roles_.rows || d == roles_.lanes;
+    indices.push_back(axis(d).name + (split ? " // 2" : ""));
+    if (split) inside.push_back(axis(d).name + " % 2");
+  }
+  indices.insert(indices.end(), inside.begin(), inside.end());
+  k_.step(schedule::TransformLayout{sums_, indices, ""});
+}
+
+void Contraction::tile_outputs() {
+  const std::string& name = root_.name;
+  const auto [row_tiles, row] = split(name, output_axis(roles_.rows), factor("tile", 0));
+  const auto [columns, lane] = split(name, output_axis(roles_.lanes), factor("tile", 1));
+  const auto [panels, panel] = split(name, columns, factor("panels"));
+  const std::string shared = roles_.share >= 0 ? output_axis(roles_.share) : row_tiles;
+  k_.step(Split{name, shared, {}, factor("shares"), ir::Tail::kAuto});
+  const std::string share = shared + ".o";
+  std::string lines = shared + ".i", line;
+  if (lines_ > 1) std::tie(lines, line) = split(name, lines, factor("tile", 2));
+  tile_loop_ = roles_.share >= 0 ? row_tiles : row_tiles + ".i";
+  panel_loop_ = panel;
+  std::vector<std::string> tasks;
+  for (int d : roles_.outer) tasks.push_back(output_axis(d));
+  tasks.push_back(value("rows_first") == 1 ? share : panels);
+  tasks.push_back(value("rows_first") == 1 ? panels : share);
+  std::vector<std::string> order = tasks;
+  order.push_back(panel);
+  if (roles_.share >= 0) order.push_back(lines);
+  order.push_back(tile_loop_);
+  if (!line.empty()) order.push_back(line);
+  if (roles_.innermost)
+    order.insert(order.end(), {row, lane});
+  else
+    order.insert(order.end(), {lane, row});
+  k_.reorder(name, order);
+  task_ = k_.fuse(name, tasks);
+  k_.parallel(name, task_);
+  k_.step(schedule::Vectorize{name, order.back()});
+  if (!roles_.innermost || root_.expensive) return;
+  if (!line.empty()) k_.step(schedule::Unroll{name, line});
+  k_.step(schedule::Unroll{name, row});
+}
+
+// The loops over terms, the last one unrolled.
+std::vector<std::string> Contraction::split_terms(std::vector<std::string> terms) {
+  if (value("unroll") == 1) return terms;
+  const auto [outer, inner] = split(sums_, terms.back(), factor("unroll"));
+  k_.step(schedule::Unroll{sums_, inner});
+  terms.back() = outer;
+  terms.push_back(inner);
+  return terms;
+}
+
+// What the loop over terms reads of the streaming operand so many bytes later.
+void Contraction::fetch_ahead(const std::string& terms) {
+  if (!streams() || packs() || value("ahead") == 0) return;
+  const Stage& source = source_of(roles_.vectors);
+  const int64_t bytes = value("tile", 1) * source.type.bytes() * value("unroll") * (dot_ ? dot_->group : 1);
+  k_.step(schedule::Prefetch{sums_, source.name, terms, std::max<int64_t>(value("ahead") / bytes, 1), "", ""});
+}
+
+void Contraction::tile_sums() {
+  constexpr int64_t kMostLanes = 1024;  // of a loop that is vectorized, by its whole domain
+  const bool in_blocks = value("block") > 0;
+  k_.step(schedule::ComputeAt{sums_, root_.name, in_blocks ? task_ : tile_loop_});
+  packed_at_stage_ = root_.name, packed_at_ = panel_loop_;
+  std::string row = axis(roles_.rows).name, lane = axis(roles_.lanes).name;
+  std::string line = lines_ > 1 ? axis(roles_.share).name : "";
+  std::vector<std::string> order, row_tiles, inner, terms;
+  for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
+  if (in_blocks) {
+    std::tie(order.emplace_back(), terms.back()) = split(sums_, terms.back(), factor("block"));
+    block_loop_ = order.back();
+    if (lines_ > 1) std::tie(row_tiles.emplace_back(), line) = split(sums_, line, factor("tile", 2));
+    std::tie(row_tiles.emplace_back(), row) = split(sums_, row, factor("tile", 0));
+  }
+  if (in_blocks || axis(roles_.lanes).extent > kMostLanes)
+    std::tie(order.emplace_back(), lane) = split(sums_, lane, factor("tile", 1));
+  if (in_blocks) packed_at_stage_ = sums_, packed_at_ = order.back();
+  inner = {row, lane};
+  if (dot_) {
+    split(sums_, lane, Factor(dot_->lanes));
+    const auto [group, term] = split(sums_, terms.back(), Factor(dot_->group));
+    terms.back() = group;
+    inner = {row, lane + ".o", lane + ".i", term};
+  }
+  const bool pads = this->pads();
+  if (pads) {
+    const auto [vectors, in_vector] = split(sums_, lane, Factor(lanes_of(stage_, k_.target)), ir::Tail::kPad);
+    inner = {row, vectors, in_vector};
+    lane = in_vector;
+  }
+  if (is_matrix()) {
+    split(sums_, row, Factor(dot_->rows));
+    inner = {row + ".o", lane + ".o", row + ".i", lane + ".i", inner.back()};
+    if (dot_->is_tile()) {
+      const auto [pack, term] = split(sums_, inner.back(), Factor(dot_->packed));
+      inner.back() = pack;
+      inner.push_back(term);
+    } else {
+      lay_out_matrices();
+    }
+  }
+  for (int d : roles_.outer) order.push_back(axis(d).name);
+  if (roles_.share >= 0 && lines_ == 1) order.push_back(axis(roles_.share).name);
+  order.insert(order.end(), row_tiles.begin(), row_tiles.end());
+  terms = split_terms(std::move(terms));
+  order.insert(order.end(), terms.begin(), terms.end());
+  if (!line.empty()) order.push_back(line);
+  order.insert(order.end(), inner.begin(), inner.end());
+  k_.reorder(sums_, order);
+  fetch_ahead(terms.front());
+  if (!line.empty()) k_.step(schedule::Unroll{sums_, line});
+  k_.step(schedule::Unroll{sums_, inner[0]});
+  if (dot_ || pads) k_.step(schedule::Unroll{sums_, inner[1]});
+  if (dot_)
+    k_.step(schedule::Tensorize{sums_, inner[2], dot_->intrin});
+  else
+    k_.step(schedule::Vectorize{sums_, lane});
+}
+
+}  // namespace tw::autotune::sketch

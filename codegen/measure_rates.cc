@@ -1,13 +1,10 @@
 #include "codegen/measure_rates.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <functional>
-#include <limits>
 #include <memory>
 
 #include "codegen/backends.h"
+#include "codegen/fastest_run.h"
 #include "src/ir/parse.h"
 #include "src/ir/register_lanes.h"
 #include "src/runtime/kernel.h"
@@ -16,9 +13,6 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr int kRounds = 7;                 // of which the fastest counts
-constexpr double kPatience = 0.1;          // seconds for one number
-constexpr double kWhole = 0.97;            // of a core's time
 constexpr int kChains = 12;                // of arithmetic: more than one core has in flight
 constexpr int kSums = 8;                   // of what is read, likewise
 constexpr int64_t kSteps = 200'000;        // of each chain: a millisecond or less
@@ -94,12 +88,6 @@ Memory memory_of(int64_t bytes) {
   return memory;
 }
 
-double seconds_of(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 class Probes {
  public:
   Probes(const Target& target, const MachineDescription& here)
@@ -127,29 +115,13 @@ class Probes {
     return backend.make_module({lower::run_pipeline(backend.passes, program, target_)}, target_, 3);
   }
 
-  // The least of several runs, in seconds; where others use the cores, of so many that in one all tasks had theirs.
-  static double fastest(int64_t tasks, const std::function<void()>& run) {
-    const double end = seconds_of(CLOCK_MONOTONIC) + kPatience;
-    double best = std::numeric_limits<double>::infinity();
-    bool undisturbed = false;
-    for (int round = 0; round <= kRounds || (!undisturbed && seconds_of(CLOCK_MONOTONIC) < end); ++round) {
-      const double start = seconds_of(CLOCK_MONOTONIC), used = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-      run();
-      const double seconds = seconds_of(CLOCK_MONOTONIC) - start;
-      if (round == 0) continue;  // it warms up
-      best = std::min(best, seconds);
-      undisturbed |= seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used >= kWhole * static_cast<double>(tasks) * seconds;
-    }
-    return best;
-  }
-
   // Steps of one chain that a core does in a cycle while `tasks` cores do.
   double steps_a_cycle(const char* text, const Words& words, int64_t operand_bytes, int64_t steps,
                        int64_t tasks) const {
     const auto module = made(with_words(text, words));
     const Memory operands = memory_of(operand_bytes);
     void* const data[] = {operands.get(), operands.get(), out_.get(), &tasks, &steps};
-    const double seconds = fastest(tasks, [&] { module->kernel()->run(data); });
+    const double seconds = fastest_run(tasks, [&] { module->kernel()->run(data); });
     return static_cast<double>(steps) / (seconds * hertz_);
   }
 
@@ -211,7 +183,7 @@ class Probes {
   double read(const Module& module, const char* from, int64_t bytes, int64_t tasks) const {
     int64_t rows = std::max<int64_t>(1, bytes / vectors_bytes(kSums)), times = std::max<int64_t>(1, kMoved / bytes);
     void* const data[] = {const_cast<char*>(from), out_.get(), &tasks, &rows, &times};
-    const double seconds = fastest(tasks, [&] { module.kernel()->run(data); });
+    const double seconds = fastest_run(tasks, [&] { module.kernel()->run(data); });
     return static_cast<double>(rows * times * vectors_bytes(kSums)) / seconds;
   }
 

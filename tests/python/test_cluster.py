@@ -4,7 +4,7 @@ import pytest
 
 import tensorwright as tw
 from tensorwright import te
-from test_cuda import has_nvrtc, needs_fake, run
+from fake_device import has_nvrtc, needs_fake, run
 from tiles_of_blocks import X, check, check_written_and_read, operands, tiled
 
 

@@ -9,7 +9,7 @@ import subprocess
 
 import boards
 import pytest
-from test_cuda import FAKE, needs_fake, run
+from fake_device import FAKE, needs_fake, run
 from test_cuda_packs import MEASURE, TARGET, pack, records
 
 HARDWARE = "Fake GPU, 132 processors, 1.0 GiB"

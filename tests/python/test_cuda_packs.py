@@ -8,7 +8,7 @@ import subprocess
 
 import boards
 import pytest
-from test_cuda import FAKE, needs_fake, run
+from fake_device import FAKE, needs_fake, run
 from tuning_logs import records
 
 import tensorwright as tw

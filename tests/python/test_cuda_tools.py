@@ -8,7 +8,7 @@ import sys
 
 import boards
 import pytest
-from test_cuda import FAKE, has_nvrtc, needs_fake
+from fake_device import FAKE, has_nvrtc, needs_fake
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOWHERE = {"TW_CUDA_DRIVER": "/nowhere/libcuda.so", "TW_NVML": "/nowhere/libnvidia-ml.so"}

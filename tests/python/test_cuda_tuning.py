@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from test_cuda import FAKE, has_nvrtc, needs_fake, run
+from fake_device import FAKE, has_nvrtc, needs_fake, run
 
 HEAD = """
 import json, os

@@ -6,7 +6,7 @@ import pytest
 
 import tensorwright as tw
 from tensorwright import te
-from test_cuda import needs_fake, run
+from fake_device import needs_fake, run
 from test_warp_products import numbers, product
 
 TYPES = {"bf16": ("bfloat16", "float32", 16, ml_dtypes.bfloat16), "f16": ("float16", "float32", 16, np.float16), "s8": ("int8", "int32", 32, np.int8), "tf32": ("float32", "float32", 8, np.float32)}

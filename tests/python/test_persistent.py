@@ -5,7 +5,7 @@ import pytest
 
 import tensorwright as tw
 from tensorwright import te
-from test_cuda import needs_fake, run
+from fake_device import needs_fake, run
 from test_warp_products import numbers, product
 from tiles_of_blocks import X, check, check_written_and_read, operands, tiled
 

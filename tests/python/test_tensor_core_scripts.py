@@ -6,7 +6,7 @@ import pytest
 
 import tensorwright as tw
 from tensorwright import te
-from test_cuda import needs_fake, run
+from fake_device import needs_fake, run
 
 
 def convolution(batch, size, channels, filters, kernel=3, pad=1, tile=16):

@@ -6,7 +6,7 @@ import pytest
 import tensorwright as tw
 from programs import TARGETS
 from tensorwright import te
-from test_cuda import has_nvrtc, needs_fake, run
+from fake_device import has_nvrtc, needs_fake, run
 
 SPECIAL = np.array([0, -0.0, 1, -1, np.inf, -np.inf, 1 + 2**-11, -1 - 2**-11, 1 + 3 * 2**-11, 1 + 2**-11 - 2**-23, 2 - 2**-23, 1e-45,
                     2.0**-137, 2.0**-126, np.finfo("float32").max, -np.finfo("float32").max, 0.1, 1 / 3], "float32")

@@ -5,7 +5,7 @@ import pytest
 
 import tensorwright as tw
 from tensorwright import te
-from test_cuda import needs_fake, run
+from fake_device import needs_fake, run
 
 
 def in_warp(A, B, per_lane=2, inner=None, warps=0, scope="warp"):

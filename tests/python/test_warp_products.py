@@ -6,7 +6,7 @@ import pytest
 
 import tensorwright as tw
 from tensorwright import te
-from test_cuda import needs_fake, run
+from fake_device import needs_fake, run
 
 PRODUCTS = {
     "mma.m16n8k16.bf16": ("bfloat16", "float32", 16, ml_dtypes.bfloat16),

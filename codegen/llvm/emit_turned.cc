@@ -26,7 +26,7 @@ using llvm::Value;
 
 namespace {
 
-constexpr int kBlockBytes = 16;  // within which x86 interleaves elements; all that a vector of ARM's has
+constexpr int kBlockBytes = 16;  // within which x86 interleaves elements; all that a vector of NEON has
 
 const ir::Load& load_of(const Expr& e) { return *ir::as<ir::Load>(e); }
 
@@ -144,9 +144,11 @@ Shuffle sorted(int lanes, int block) {
 }  // namespace
 
 // Of so many rows of as many elements, the columns. An element's place is the bits of its row and those of its column:
-// each step moves one bit of the row into the lanes, and one of the column out of them.
+// each step moves one bit of the row into the lanes, and one of the column out of them. SVE interleaves whole vectors
+// only (LLVM moves element by element for others).
 std::vector<Value*> Emitter::turned(std::vector<Value*> rows, int element_bytes) {
-  const int lanes = static_cast<int>(rows.size()), block = std::min(lanes, std::max(1, kBlockBytes / element_bytes));
+  const int lanes = static_cast<int>(rows.size()), within = std::max(1, kBlockBytes / element_bytes);
+  const int block = target_.sve_bits > 128 ? lanes : std::min(lanes, within);
   const auto step = [&](int apart, const Shuffle& s) {
     for (int i = 0; i < lanes; ++i) {
       if (i & apart) continue;

@@ -207,6 +207,18 @@ TEST(CodegenAArch64, DotProductsTakeGroupsOfRegistersThatAreLoadedWhole) {
 }
 
 // Of windows of rows that lie at constant distances: each access adds its own, and no pointer waits on the stack.
+// Whole vectors are interleaved: LLVM moves parts of them element by element, which took a minute.
+TEST(CodegenAArch64, SveTurnsTilesByInterleavingThem) {
+  for (const char* type : {"uint8", "int16", "float32"}) {
+    const te::Tensor a = te::placeholder({53, 67}, type, "A");
+    const te::Tensor turned =
+        te::compute({67, 53}, [&](const std::vector<ir::Var>& i) { return a({i[1], i[0]}); }, "B");
+    const std::string text = assembly({a, turned}, core("neoverse-v1"));
+    EXPECT_GT(count(text, "zip1"), 0) << type;
+    EXPECT_LT(std::ranges::count(text, '\n'), 6000) << type;
+  }
+}
+
 TEST(CodegenAArch64, LoadsAddConstantsToOnePointer) {
   const te::Tensor A = te::placeholder({1, 58, 58, 96}, "float32", "A"),
                    W = te::placeholder({3, 3, 96}, "float32", "W");

@@ -57,6 +57,13 @@ Value* Emitter::emit_saturated(Type to, Type from, Value* value) {
   return b_.CreateTrunc(whole, value_type(to));
 }
 
+// Of what was a half: LLVM compares halves in the place of what they are converted to, which few CPUs do, and not in
+// vectors.
+Value* Emitter::as_computed(Value* value) {
+  if (target_.has("fullfp16") || target_.has("avx512fp16")) return value;
+  return b_.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {value->getType()}, {value});
+}
+
 // Only the pair that the target has instructions for; lowering expands the others into integer arithmetic.
 Value* Emitter::emit_half_cast(Type to, Type from, Value* value) {
   const Type half = to.is_half() ? to : from;
@@ -65,7 +72,7 @@ Value* Emitter::emit_half_cast(Type to, Type from, Value* value) {
            "cast from " + ir::to_string(from) + " to " + ir::to_string(to) + " reached code generation");
   llvm::Type* half_type = b_.getHalfTy();
   if (half.lanes > 1) half_type = llvm::FixedVectorType::get(half_type, half.lanes);
-  if (from.is_half()) return b_.CreateFPExt(b_.CreateBitCast(value, half_type), value_type(to));
+  if (from.is_half()) return as_computed(b_.CreateFPExt(b_.CreateBitCast(value, half_type), value_type(to)));
   return b_.CreateBitCast(b_.CreateFPTrunc(value, half_type), value_type(to));
 }
 

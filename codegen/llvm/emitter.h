@@ -164,6 +164,7 @@ class Emitter {
   llvm::Value* emit_cast(ir::Type to, const ir::Expr& value);
   llvm::Value* emit_saturated(ir::Type to, ir::Type from, llvm::Value* value);
   llvm::Value* emit_half_cast(ir::Type to, ir::Type from, llvm::Value* value);
+  llvm::Value* as_computed(llvm::Value* value);
   llvm::Value* emit_division(const ir::Binary& binary);
   llvm::Value* emit_nonnegative_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_constant_division(const ir::Binary& binary, llvm::Value* a, int64_t divisor);

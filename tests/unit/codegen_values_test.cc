@@ -165,6 +165,20 @@ TEST(CodegenValues, ExtremaOfHalvesCallNoLibrary) {
         });
 }
 
+// LLVM compares halves where what they are converted to is compared, and has no vectors of that.
+TEST(CodegenValues, WhatHalvesBecameIsComparedInVectors) {
+  const ir::Program p = parse(R"(kernel k(A: float16[64], B: out float16[64], C: out float32[64]):
+  for i in 0..4:
+    B[i * 16 : 16] = select(float32(A[i * 16 : 16]) < 0.25, A[i * 16 : 16], float16(float32(A[i * 16 : 16]) * 2.0))
+    C[i * 16 : 16] = max(float32(A[i * 16 : 16]), C[i * 16 : 16])
+)");
+  for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
+    const std::string text = build(p, parse_target(std::string("llvm -mcpu=") + cpu))->source("asm");
+    EXPECT_EQ(text.find("vucomiss"), text.npos) << cpu << text;
+    EXPECT_NE(text.find("vcvtph2ps"), text.npos) << cpu;
+  }
+}
+
 TEST(CodegenValues, IntegerAbsAndReinterpret) {
   for (Type type : integer_types()) check(type, [&](Expr a, Expr) { return ir::call(Fn::kAbs, {a}); });
   check(Type::f(32), [](Expr a, Expr) { return ir::reinterpret(Type::i(32).with_lanes(a.type().lanes), a); });

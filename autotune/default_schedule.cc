@@ -55,7 +55,8 @@ class Choice {
   void prefer_what_lacks_nothing() {
     int least = autotune::device_shortfalls(*schedule_, machine_);
     if (least == 0) return;
-    for (uint64_t index = 0; index < task_.space().size(); ++index) consider(task_.space().digits(index));
+    const uint64_t size = task_.space().size();
+    for (uint64_t index = 0; index < size && may_estimate(); ++index) consider(task_.space().digits(index));
     least = autotune::device_shortfalls(*schedule_, machine_);
     std::ranges::stable_sort(estimates_, {}, &Estimate::seconds);
     for (const Estimate& other : estimates_) {
@@ -67,6 +68,8 @@ class Choice {
       schedule_ = std::move(candidate->schedule);
     }
   }
+
+  bool may_estimate() const { return static_cast<int>(seen_.size()) < kEstimates; }
 
   uint32_t values(size_t knob) const { return static_cast<uint32_t>(task_.space().knobs()[knob].values.size()); }
 
@@ -86,7 +89,7 @@ class Choice {
 
   void consider(const autotune::Digits& digits) {
     const uint64_t index = task_.space().index(digits);
-    if (static_cast<int>(seen_.size()) >= kEstimates || !seen_.insert(index).second) return;
+    if (!may_estimate() || !seen_.insert(index).second) return;
     const Result<autotune::Scheduled> applied = task_.applied(index);
     if (!applied) return;
     const double seconds = autotune::estimate_seconds(applied->schedule, machine_);

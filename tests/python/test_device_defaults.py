@@ -34,6 +34,17 @@ def test_blocks_banks_and_vectors(make, sizes, capsys):
     assert not short or bound, short
 
 
+def test_spaces_that_nobody_can_walk_through():
+    """Of five products after each other there are more schedules than could be counted: some of them are estimated."""
+    x = te.placeholder((128, 256), name="x")
+    layers, args = x, [x]
+    for n in range(5):
+        args.append(te.placeholder((256, 256), name=f"w{n}"))
+        layers = ops.matmul(layers, args[-1], name=f"layer{n}")
+    assert len(tw.autotune.Task([*args, layers], target="cuda -arch=sm_90a").space) > 10**9
+    tw.default_schedule([layers], target="cuda -arch=sm_90a")
+
+
 def test_what_no_schedule_does_better(capsys):
     make, sizes = next(p for p in PROGRAMS if p[1] == (33, 65, 97))
     short, bound = row_of(make.__name__, sizes, make(*sizes), "cuda -arch=sm_90a")

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,21 @@ from fake_device import FAKE, has_nvrtc, needs_fake, run
 
 @needs_fake
 class TestCalls:
+    def test_many_intermediates(self):
+        run("""
+            A = te.placeholder((40,), name="A")
+            stages = [A]
+            for n in range(40):
+                stages.append(te.compute((40,), lambda i: stages[-1][i] + 1.0, name=f"S{n}"))
+            s = te.create_schedule(stages[-1])
+            for stage in stages[1:]:
+                s[stage].bind(stage.op.axis[0], "threadIdx.x")
+            f = tw.build(s, [A, stages[-1]], target="cuda", name="chain")
+            a, c = tw.device_array(random(40)), tw.device_array(np.zeros(40, "float32"))
+            f(a, c)
+            assert (c.numpy() == a.numpy() + 40).all()
+        """)
+
     def test_pointwise_of_any_size(self):
         run("""
             f = tw.build(*pointwise(), target="cuda", name="add")
@@ -207,6 +223,12 @@ class TestWithoutADriver:
         A, B = te.placeholder(shape, name="A"), te.placeholder(shape, name="B")
         C = te.compute(shape, lambda *i: te.max(A(*i) * B(*i) + A(*i), 0.0), name="C")
         assert "f32x4" in tw.build([A, B, C], target="cuda -arch=sm_90a").source("cuda")
+
+    @pytest.mark.parametrize("word", ["bitand", "compl", "not_eq", "static_cast", "thread_local", "char16_t", "alignof"])
+    def test_words_of_the_language_name_nothing(self, word):
+        A = te.placeholder((8,), name=word)
+        text = tw.build([A, te.compute((8,), lambda i: A[i] + 1.0, name=f"{word}_")], target="cuda -arch=sm_90a").source("cuda")
+        assert not re.search(rf"\b{word}\b *[\[;,)]", text), text
 
     def test_sizes_of_several_lines_are_a_comment(self):
         m = te.var("m")

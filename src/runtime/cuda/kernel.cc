@@ -25,7 +25,9 @@ CudaKernel::CudaKernel(Parts parts, std::shared_ptr<const Result<Image>> image, 
       arch_(std::move(arch)),
       interned_name_(interned(parts_.plan.kernel)) {
   if (parts_.plan.scratch.size() > kMostScratch)
-    refuse("at most " + std::to_string(kMostScratch) + " intermediate tensors may be in global memory");
+    refuse("at most " + std::to_string(kMostScratch) + " intermediate tensors may be in global memory, not " +
+               std::to_string(parts_.plan.scratch.size()),
+           {"inline some of them, compute them in the launches that read them, or build them as several functions"});
   for (const Launch& launch : parts_.plan.launches) {
     if (launch.maps.size() > kMostMaps)
       refuse("a launch copies boxes of at most " + std::to_string(kMostMaps) + " arrays");

@@ -64,7 +64,7 @@ class CudaKernel final : public Kernel, public Requiring {
   void note_launched(int ordinal) const;
 
  private:
-  static constexpr size_t kMostDevices = 16, kMostOperands = 64, kMostScratch = 16, kMostMaps = 8;
+  static constexpr size_t kMostDevices = 16, kMostOperands = 64, kMostScratch = 256, kMostMaps = 8;
   struct Loaded {
     const GpuDevice* device = nullptr;
     LoadedModule module = nullptr;

@@ -97,7 +97,7 @@ int innermost_axis(const Stage& stage) {
 // The factors of a sum that uses none of them again.
 std::optional<Product> only_product_of(const Stage& stage) {
   const auto* sum = stage.bodies.size() == 1 ? ir::as<ir::Reduce>(stage.bodies[0]) : nullptr;
-  if (!sum || sum->op != ir::ReduceOp::kSum || !!sum->where || !sum->init.empty() || stage.gathers) return std::nullopt;
+  if (!sum || sum->op != ir::ReduceOp::kSum || !sum->init.empty() || stage.gathers) return std::nullopt;
   return stage.reads.size() == 2 ? std::optional(Product{0, 1}) : std::nullopt;
 }
 

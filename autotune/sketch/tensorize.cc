@@ -58,7 +58,9 @@ bool has(const Abilities& abilities, const Dot& dot) {
 }  // namespace
 
 bool is_plain_product(const Stage& stage, bool pads) {
-  const auto* product = ir::as<ir::Binary>(ir::as<ir::Reduce>(stage.bodies[0])->sources[0]);
+  const auto& sum = *ir::as<ir::Reduce>(stage.bodies[0]);
+  if (sum.op != ir::ReduceOp::kSum || !!sum.where) return false;
+  const auto* product = ir::as<ir::Binary>(sum.sources[0]);
   const auto is_cast_read = [&](const ir::Expr& e) {
     const auto* cast = ir::as<ir::Cast>(e);
     if (!cast || e->type != stage.type) return false;

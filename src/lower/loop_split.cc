@@ -65,6 +65,7 @@ class LoopSplitter {
     if (extent == 1) return visit(substitute(f.body, {{f.var.id(), Expr(0)}}), copies);
     if (!extent) return visit_symbolic(f, copies);
     ranges_.set(f.var, {0, *extent - 1});
+    if (f.kind == ForKind::kVectorized) vectors_.push_back(f.var);
     const auto split = split_point(f);
     if (split && !left_to_loops_inside(f, *split) && (!only_sums_ || goes_on(f))) {
       const bool pieces = !runs_concurrently(f.kind) && as<VarRef>(split->atom);
@@ -76,7 +77,39 @@ class LoopSplitter {
       const auto inner = find_inner_split(guards_, f.var, ranges_, inner_);
       if (const int made = with_parts(copies, 2); inner && allowed(made)) return finished(f, chosen(f, *inner, made));
     }
+    if (const auto terms = terms_apart(f, copies)) return *terms;
     return finished(f, visit(f.body, copies));
+  }
+
+  // A sum whose terms the loops around decide: without those that are left out, and without conditions where none is.
+  std::optional<Stmt> terms_apart(const For& f, int copies) {
+    if (at_ != SplitAt::kSelects || f.kind != ForKind::kSerial || whole_ > 0 || !goes_on(f)) return std::nullopt;
+    const Terms terms = terms_of(f, reader_, ranges_);
+    const auto split = find_symbolic_split(terms.guards, f.var, f.extent, ranges_, terms.inner, ranges_.vars());
+    if (!split) return std::nullopt;
+    const Expr first = known(max(split->first, terms.first)), end = known(min(split->end, terms.end));
+    if (in_vectors(first) || in_vectors(end) || in_vectors(terms.first) || in_vectors(terms.end)) return std::nullopt;
+    const bool below = !proved(first <= terms.first), above = !proved(terms.end <= end);
+    const int made = with_parts(copies, 1 + below + above);
+    if (!allowed(made)) return std::nullopt;
+    const Expr stop = below ? known(min(first, terms.end)) : first, start = known(max(end, stop));
+    std::vector<Stmt> out;
+    if (below) out.push_back(with_conditions(f, terms.first, stop, made));
+    out.push_back(part(f, first, end, without_guards(f.body, split->guards, reader_, true), made));
+    if (above) out.push_back(with_conditions(f, start, terms.end, made));
+    return seq(std::move(out));
+  }
+
+  // Lanes run a loop equally often.
+  bool in_vectors(const Expr& e) const {
+    return std::ranges::any_of(vectors_, [&](const Var& var) { return uses_var(e, var); });
+  }
+
+  Stmt with_conditions(const For& f, const Expr& first, const Expr& end, int copies) {
+    const bool only_sums = std::exchange(only_sums_, true);
+    const Stmt out = part(f, first, end, refresh(f.body), copies_left_over(copies));
+    only_sums_ = only_sums;
+    return out;
   }
 
   // Conditions of padding for which a loop may have a branch.
@@ -136,6 +169,7 @@ class LoopSplitter {
     return if_then(conjunction(holds), with, visit(refresh(f.body), copies_left_over(copies)));
   }
 
+  Expr known(const Expr& e) const { return simplify(e, ranges_.vars()); }
   bool proved(const Expr& condition) const { return can_prove(condition, ranges_.vars()); }
 
   bool is_open(const For& f) const {
@@ -325,6 +359,7 @@ class LoopSplitter {
   Bounds inner_;
   std::vector<Var> lanes_;    // variables of vectorised loops below
   std::vector<Var> threads_;  // of all launches so far
+  std::vector<Var> vectors_;  // of all vectorised loops so far
   bool only_sums_ = false;    // inside what is left over at an edge: of it only the terms of sums are cut further
   int whole_ = 0;             // loops around that stay whole
   int trials_ = 0;            // branches around that may be joined

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/ir/equal.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
@@ -125,10 +126,15 @@ class VectorBody {
 
   Expr visit(const Expr& e) {
     if (!e) return e;
-    const auto key = std::make_pair(e.get(), mask_.lanes.get());
+    const auto key = key_of(e);
     if (const auto it = done_.find(key); it != done_.end()) return it->second;
-    keep_.push_back(mask_.lanes);
     return done_[key] = rebuild(e);
+  }
+
+  // What is made of an expression depends on the mask.
+  std::pair<const ExprNode*, const ExprNode*> key_of(const Expr& e) {
+    keep_.push_back(mask_.lanes);
+    return {e.get(), mask_.lanes.get()};
   }
 
   Expr rebuild(const Expr& e) {
@@ -183,10 +189,30 @@ class VectorBody {
   Expr rebuild(const Select& s) {
     const Expr cond = visit(s.cond);
     const bool split = !cond.type().is_scalar();
-    Expr yes = split && has_load(s.yes) ? under(cond, [&] { return visit(s.yes); }) : visit(s.yes);
-    Expr no = split && has_load(s.no) ? under(logical_not(cond), [&] { return visit(s.no); }) : visit(s.no);
+    const std::vector<Expr> same = split ? reads_of_both(s) : std::vector<Expr>();
+    const Expr read = same.empty() ? Expr() : visit(s.no);
+    const auto visit_yes = [&] {
+      for (const Expr& load : same) done_[key_of(load)] = read;
+      return visit(s.yes);
+    };
+    Expr yes = split && has_load(s.yes) ? under(cond, visit_yes) : visit(s.yes);
+    Expr no = read                      ? read
+              : split && has_load(s.no) ? under(logical_not(cond), [&] { return visit(s.no); })
+                                        : visit(s.no);
     const int lanes = std::max({cond.type().lanes, yes.type().lanes, no.type().lanes});
     return select(with_lanes(cond, lanes), with_lanes(yes, lanes), with_lanes(no, lanes));
+  }
+
+  // Of  select(c, x[i] + t, x[i])  each lane reads x[i], for one value or the other: without a mask.
+  std::vector<Expr> reads_of_both(const Select& s) const {
+    std::vector<Expr> same;
+    if (!as<Load>(s.no)) return same;
+    walk(s.yes, [&](const Expr& e) {
+      if (as<Load>(e) && equal(e, s.no)) same.push_back(e);
+      const auto* b = as<Binary>(e);
+      return !as<Load>(e) && !as<Select>(e) && !as<Let>(e) && !(b && (b->op == BinOp::kAnd || b->op == BinOp::kOr));
+    });
+    return same;
   }
 
   Expr rebuild(const Call& c, Type type) {

@@ -268,14 +268,16 @@ void Analysis::find_readers(int i) {
 
 // Whether each iteration of the stage reads an element of its own.
 bool is_read_once(const Stage& stage, const Access& read) {
-  const auto runs = [&](const Axis& axis) { return axis.extent <= 1 || read.uses(axis); };
+  const auto runs = [&](const Axis& axis) {
+    return axis.extent <= 1 || (read.uses(axis) && read.shared_along(axis) == 1);
+  };
   return std::all_of(stage.data.begin(), stage.data.end(), runs) &&
          std::any_of(stage.sums.begin(), stage.sums.end(), [&](const Axis& axis) { return read.uses(axis); });
 }
 
 // Whether some axis along which `one` runs and `other` stands still repeats the reads of `other`.
 bool reused(const Stage& stage, const Access& one, const Access& other) {
-  constexpr int64_t kLeast = 8;  // neighbours that share a read, to be worth a rule for contractions
+  constexpr int64_t kLeast = 4;  // neighbours that share a read, to be worth a rule for contractions
   return std::any_of(stage.data.begin(), stage.data.end(), [&](const Axis& axis) {
     return axis.extent > 1 && one.uses(axis) && one.shared_along(axis) == 1 &&
            (!other.uses(axis) || other.shared_along(axis) >= kLeast);
@@ -320,7 +322,7 @@ Graph analyse(const std::vector<te::Tensor>& outputs) { return Analysis(outputs)
 std::optional<Product> product_of(const Stage& stage) {
   if (stage.bodies.size() != 1 || stage.reads.size() < 2 || stage.gathers) return std::nullopt;
   const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
-  if (!sum || sum->op != ir::ReduceOp::kSum || !!sum->where || !sum->init.empty()) return std::nullopt;
+  if (!sum || !sum->init.empty()) return std::nullopt;
   if (std::any_of(stage.reads.begin(), stage.reads.end(),
                   [&](const Access& read) { return is_read_once(stage, read); }))
     return std::nullopt;

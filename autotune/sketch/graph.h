@@ -20,7 +20,7 @@ enum class StageKind : uint8_t {
   kInput,        // a placeholder
   kPointwise,    // no reduction: elementwise, broadcasts, gathers, copies, padding
   kReduction,    // any reduction that is no contraction: sums of rows, windows, argmax, matrix times vector
-  kContraction,  // a sum of what is made of two reads, each of which is used again along an axis of the other
+  kContraction,  // by any reducer, of what is made of two reads, each of which is used again along an axis of the other
   kScan,
   kExtern,
 };

@@ -74,6 +74,7 @@ AccessView access_of(const ir::Load& load, const StageNest& stage, bool digits) 
     any = any || by > 0;
     divisors.push_back(std::max<int64_t>(by, 1));
     access.affine = add_affine(by > 0 ? digit->a : at, 1, stage, coefficients, offset) && access.affine;
+    access.scattered = access.scattered || ir::has_load(at);
     access.coefficients.push_back(std::move(coefficients));
     access.offsets.push_back(offset);
   }

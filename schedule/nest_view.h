@@ -35,6 +35,7 @@ struct AccessView {
   std::vector<int64_t> shape;
   bool affine = true;
   bool store = false;
+  bool scattered = false;    // by what is read: neighbours lie anywhere
   bool converted = false;    // on its way to a wider type, whatever else is done with it
   bool kept_wide = false;    // in copies of the program's own (src/lower/wide_copies.h)
   double scratch_bytes = 0;  // of an intermediate: all that is kept of it where it is computed

@@ -23,6 +23,13 @@ int64_t extent_along(const AccessView& access, const std::vector<int64_t>& range
   return std::min(1 + walk, access.shape[d]);
 }
 
+// By an access of whose subscripts no more is known than how often they are asked for.
+double bytes_read(const AccessView& access, const std::vector<int64_t>& ranges, double line) {
+  double bytes = access.scattered ? std::max<double>(line, access.element_bytes) : access.element_bytes;
+  for (int64_t range : ranges) bytes *= static_cast<double>(range);
+  return bytes;
+}
+
 }  // namespace
 
 Cache l1_of(const Machine& machine) { return {static_cast<double>(machine.l1_bytes), kL1WayBytes}; }
@@ -37,6 +44,7 @@ double footprint(const AccessView& access, const std::vector<int64_t>& ranges, d
     if (whole) row *= static_cast<double>(extent);
     whole = whole && extent == access.shape[d];
   }
+  if (!access.affine) return std::min(bytes, bytes_read(access, ranges, line));
   return access.coefficients.empty() ? bytes : bytes * std::max(1.0, line / std::max(row, 1.0));
 }
 

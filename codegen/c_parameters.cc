@@ -90,9 +90,9 @@ ir::Expr span_in_bytes(const ir::Buffer& buffer) {
     elements = buffer.strides().empty() ? elements * buffer.shape()[d]
                                         : elements + (buffer.shape()[d] - ir::Expr(1)) * buffer.strides()[d];
   constexpr int kByte = 8;
-  const int bits = buffer.element().bits;
-  return bits < kByte ? ir::floordiv(elements * ir::Expr(bits) + ir::Expr(kByte - 1), ir::Expr(kByte))
-                      : elements * ir::Expr(int64_t{bits / kByte});
+  const ir::Type element = buffer.element();
+  if (!element.is_packed()) return elements * ir::Expr(int64_t{element.bytes()});
+  return ir::floordiv(elements * ir::Expr(int{element.bits}) + ir::Expr(kByte - 1), ir::Expr(kByte));
 }
 
 std::string shape_text(const ir::Buffer& buffer) {

@@ -37,6 +37,19 @@ def arrays(rows):
     return a, b, np.zeros((rows, N), "float32")
 
 
+def test_bools_that_are_packed_have_a_byte_each(tmp_path):
+    A, M = te.placeholder((64,), name="A"), te.placeholder((64, 48), "bool", name="M", param=True)
+    k = te.reduce_axis((0, 64), name="k")
+    C = te.compute((48,), lambda j: te.sum(te.if_then_else(M[k, j], A[k], 0.0), axis=k), name="C")
+    s = te.create_schedule(C)
+    s[M].transform_layout(lambda i, j: [j // 16, i, j % 16], pad_value=0)
+    tw.aot.library(tw.aot.freeze({"mask": (s, [A, M, C])}, targets=["x86-64-v3"], out=tmp_path), tmp_path)
+    main = tmp_path / "main.c"
+    main.write_text('#include <stdio.h>\n#include "kernels.h"\nint main(void) { printf("%zu", mask_M_bytes()); return 0; }\n')
+    subprocess.run(["cc", main, *tmp_path.glob("*.a"), "-lpthread", "-lm", "-o", tmp_path / "main"], check=True)
+    assert subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout == str(3 * 64 * 16)
+
+
 SIZES = {1: 3, 3: 3, 4: 64, 64: 64, 65: None, 200: None}
 
 

@@ -119,7 +119,8 @@ Record read(const Json& json) {
   Record r;
   r.key.target = input.at(0).get<std::string>();
   r.name = input.at(1).get<std::string>();
-  r.args = support::to_text(input.at(2));
+  const bool by_name = input.at(2).empty() && input.size() > 3 && input[3].is_object() && !input[3].empty();
+  r.args = support::to_text(input.at(by_name ? 3 : 2));
   // Of what they name, for they do not say what it computes; not a hash of a computation, and none like it.
   r.key.hash = "autotvm:" + r.name + r.args;
   r.key.hardware = "unknown";
@@ -186,9 +187,21 @@ std::string knobs_in(const Task& task, const std::string& knobs_json) {
   return support::to_text(knobs);
 }
 
+namespace {
+
+// "llvm -mcpu=core-avx2": what runs it.
+std::string_view kind_of(std::string_view target) { return target.substr(0, target.find(' ')); }
+
+}  // namespace
+
 Result<Record> from_autotvm(std::string_view line, const Task& task, const MachineDescription& machine) {
   TW_TRY(Record r, from_autotvm(line));
   if (!r.trial.steps.empty()) return r;  // of ours
+  const std::string& target = task.target().to_string();
+  if (kind_of(r.key.target) != kind_of(target))
+    return refuse("measured for " + r.key.target + ", and the task is for " + target);
+  if (support::read_json<Json>(r.args) != support::read_json<Json>(task.args()))
+    return refuse("of " + r.name + r.args + ", and the task has the arguments " + task.args());
   TW_TRY(r.trial.index, task.space().find(knobs_in(task, r.trial.knobs)));
   TW_TRY(r.trial.steps, task.steps(r.trial.index));
   r.trial.knobs = task.space().describe(r.trial.index);

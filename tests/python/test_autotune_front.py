@@ -173,6 +173,12 @@ def test_lines_of_records():
     assert (inp.task.name, inp.task.args) == ("scaling", [32, 32])
     inp, result = record.decode(line, task=task)
     assert inp.config == task.space[3] and inp.task is task
+    other = tw.autotune.Task(scaling, args=(16, 32), target="interp")
+    theirs = json.dumps({key: value for key, value in said.items() if key != "tensorwright"})
+    assert record.decode(theirs, task=task)[0].config == task.space[3]
+    for wrong, why in ((theirs, "the task has the arguments"), (theirs.replace('"interp"', '"cuda -arch=sm_80"'), "the task is for interp")):
+        with pytest.raises(tw.LogError, match=why):
+            record.decode(wrong, task=other)
     failed = record.encode(measured, MeasureResult([float("inf")], 4))
     assert record.decode(failed)[1].error_no != 0
     for wrong in ("", "{}", "no json"):

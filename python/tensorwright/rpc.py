@@ -95,12 +95,14 @@ class RemoteFunction:
     def _sent(self, values):
         """The arguments as they are there, and (NumPy array, remote array) of those to bring back."""
         specs, sent, back = iter(self.args), [], []
-        for value in values:
+        for n, value in enumerate(values, 1):
             if isinstance(value, np.ndarray):
                 spec = next(specs, None)
                 remote = self.session.array(value)
                 sent.append(remote._core)
                 if spec is not None and spec.is_output:
+                    if not value.flags.writeable:
+                        raise ArgumentError(f"{self.name}: argument {n} ({spec.name}): an output must be writable, this array is read-only")
                     back.append((value, remote))
             elif isinstance(value, RemoteArray):
                 next(specs, None)

@@ -75,13 +75,12 @@ Timing measure(const TimedCalls& timed, double one, const TimingPolicy& policy) 
 
 void check_timing(const TimingOptions& options) {
   require_measuring_allowed("time");
-  if (options.number < 0 || options.repeat < 1) {
-    throw Error(Diagnostic{ErrorKind::kArgument,
-                           "time: number must not be negative and repeat must be positive, not " +
-                               std::to_string(options.number) + " and " + std::to_string(options.repeat),
-                           {},
-                           {}});
-  }
+  const auto refuse = [](const std::string& what) { throw Error(Diagnostic{ErrorKind::kArgument, what, {}, {}}); };
+  if (options.number < 0 || options.repeat < 1)
+    refuse("time: number must not be negative and repeat must be positive, not " + std::to_string(options.number) +
+           " and " + std::to_string(options.repeat));
+  if (!(options.min_repeat_ms >= 0 && std::isfinite(options.min_repeat_ms)))
+    refuse("time: min_repeat_ms must be a time of 0 or more, not " + std::to_string(options.min_repeat_ms));
 }
 
 Timing time(const Kernel& kernel, std::span<const ArrayView> views, const TimingOptions& options,

@@ -80,6 +80,16 @@ def test_calls_are_timed_there(remote, dense):
     assert result.mean == pytest.approx(sum(result.results) / 5)
 
 
+def test_more_times_than_one_answer_holds(remote, dense):
+    remote.upload(dense[1])
+    there = remote.load_module("dense.so")
+    arrays = [*map(remote.array, operands()), remote.empty((9, 5))]
+    assert len(there.time_evaluator(number=1, repeat=9000)(*arrays).results) == 9000
+    for bad in ({"repeat": 0}, {"number": -1}, {"min_repeat_ms": float("nan")}, {"min_repeat_ms": -1.0}):
+        with pytest.raises(tw.ArgumentError, match="time: "):
+            there.time_evaluator(**bad)(*arrays)
+
+
 def test_sizes_and_numbers_are_passed(remote, tmp_path):
     remote.upload(scaled(tmp_path))
     there = remote.load_module("scaled.so")
@@ -126,7 +136,9 @@ def test_arguments_are_refused_as_here(remote, dense):
     remote.upload(path)
     there = remote.load_module("dense.so")
     x, y = operands()
-    for wrong in [(x, y), (y, x, np.zeros((9, 5), "float32")), (x.astype("float64"), y, np.zeros((9, 5), "float32"))]:
+    fixed = np.zeros((9, 5), "float32")
+    fixed.flags.writeable = False
+    for wrong in [(x, y), (y, x, np.zeros((9, 5), "float32")), (x.astype("float64"), y, np.zeros((9, 5), "float32")), (x, y, fixed)]:
         with pytest.raises(tw.Error) as local:
             here(*wrong)
         with pytest.raises(type(local.value)) as elsewhere:

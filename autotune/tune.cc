@@ -142,7 +142,8 @@ void Tuner::take_notes() {
 
 void Tuner::pick_best() {
   result_.best = winner(result_.trials, confirmed_);
-  if (!result_.best && !result_.stopped && begun_) every_candidate_failed();
+  const bool tried = begun_ || !result_.trials.empty();  // now, or by the log before
+  if (!result_.best && !result_.stopped && tried) every_candidate_failed();
 }
 
 void Tuner::nothing_to_pack() const {

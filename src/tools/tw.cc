@@ -9,6 +9,7 @@
 //   tw doctor
 //   tw rpc-tracker --listen 0.0.0.0:9190 --secret farm.secret
 //   tw board install pi@pi4-1 --tracker HOST:9190 --key rpi4 --secret farm.secret
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 
@@ -28,6 +29,7 @@ void fail(std::string what, std::vector<std::string> notes) {
 namespace {
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // what is too large for the user's limit is an error like a full disk
   CLI::App app("Tensorwright: kernels from tensor expressions, tuned by measuring.", "tw");
   app.set_version_flag("--version", std::string("tw ") + support::kRelease);
   app.require_subcommand(1);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "autotune/log/history.h"
 #include "autotune/log/stock.h"
@@ -115,6 +116,15 @@ void save(const Task& task, const Trial& best, const std::string& path) {
   build(s.schedule, s.args, task.target(), task.name())->save(path);
 }
 
+// Before anything is measured.
+void check_output(const std::string& path) {
+  const std::filesystem::path file(path), folder = file.parent_path();
+  static const std::set<std::string> kEnds = {".so", ".o", ".c", ".cu", ".cubin"};
+  if (!kEnds.contains(file.extension().string())) fail("tune: --save must be a file .so or .o, not " + path);
+  if (!folder.empty() && !std::filesystem::is_directory(folder))
+    fail("tune: --save: there is no folder " + folder.string());
+}
+
 int make_pack(const Task& task, const Options& options, bool json) {
   const PackSummary made = autotune::pack(task, options.tuning, options.pack, options.where);
   if (json) {
@@ -166,6 +176,7 @@ int tune(Options options, bool json) {
   if (options.where.threads < 0) fail("tune: --threads must be positive");
   const std::unique_ptr<rpc::RPCRunner> runner = options.pack.empty() ? runner_of(options) : nullptr;
   const Target target = options.target.empty() ? Target::host() : Target::parse(options.target).value_or_throw();
+  if (!options.save.empty()) check_output(options.save);
   if (!options.sizes.empty() && (!options.pack.empty() || !options.save.empty()))
     fail("tune: --sizes goes with neither --pack nor --save", {"tw freeze and tw build make a library of the log"});
   const auto begin = [&] {

@@ -324,6 +324,15 @@ class TestRefusals:
         with pytest.raises(tw.Error):
             tune(tw.autotune.Task(f, (8,)), log)
 
+    def test_every_candidate_failed_the_last_time(self, log):
+        class Never(tw.autotune.Runner):
+            def run(self, inputs, built):
+                return [tw.autotune.MeasureResult([float("nan")]) for _ in built]
+
+        for _ in range(2):
+            with pytest.raises(tw.TuneError, match="every candidate failed: 2 were measured"):
+                tw.autotune.tune(tw.autotune.Task.stock("matmul", {"M": 4, "N": 4, "K": 4}), trials=2, log=log, runner=Never(), progress=False)
+
     def test_arguments_that_no_memory_holds(self, log):
         n = 10**6
         A = te.placeholder((n, n), name="A")

@@ -112,6 +112,8 @@ class TestTune:
         (["matmul", "--shape", "M=1,M=2"], "twice"),
         (["matmul", "--shape", "M=4,N=4,K=4", "--target", "llvm -mcpu=zen99"], "zen99"),
         (["matmul", "--shape", "M=4,N=4,K=4", "--search", "magic"], "magic"),
+        (["matmul", "--shape", "M=4,N=4,K=4", "--save", "kernel.txt"], "--save must be a file .so or .o, not kernel.txt"),
+        (["matmul", "--shape", "M=4,N=4,K=4", "--save", "nowhere/kernel.so"], "--save: there is no folder nowhere"),
     ])
     def test_mistakes_are_one_line_and_notes(self, arguments, message):
         done = run("tune", *arguments, code=1)

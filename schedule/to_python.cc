@@ -33,6 +33,12 @@ std::string identifier(const std::string& name, bool is_tensor) {
   return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) ? "_" + out : out;
 }
 
+// Of a tensor; another than its name where that is a word of Python, or of the code itself.
+std::string variable(const std::string& tensor) {
+  const std::string name = identifier(tensor, true);
+  return kTaken.contains(name) ? name + "_" : name;
+}
+
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
@@ -68,7 +74,7 @@ class Writer {
     for (const Step& step : schedule.steps())  // no axis is called as a te.var that a size speaks of
       for (const std::string& name : names_in_sizes(step)) used_.insert(name);
     std::vector<std::string> outputs;
-    for (const te::Tensor& output : schedule.outputs()) outputs.push_back(identifier(output.name(), true));
+    for (const te::Tensor& output : schedule.outputs()) outputs.push_back(variable(output.name()));
     line("s = te.create_schedule(" + (outputs.size() == 1 ? outputs[0] : "[" + join(outputs) + "]") + ")");
     for (const Step& step : schedule.steps()) write(step);
   }
@@ -91,7 +97,7 @@ class Writer {
   void name_stage(int i) {
     const StageNest& stage = nest_.stage(i);
     const bool several = stage.op->outputs.size() > 1;
-    const std::string name = identifier(several ? stage.op->outputs[0].name : stage.name, true);
+    const std::string name = variable(several ? stage.op->outputs[0].name : stage.name);
     tensors_[stage.name] = name;
     used_.insert(name);
   }

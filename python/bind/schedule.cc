@@ -37,6 +37,8 @@ void bind_schedule(py::module_& m) {
       .def_property_readonly("outputs", [](const Schedule& s) { return s.outputs(); })
       .def("_check",
            [](const Schedule& s, bool strict) { (void)(strict ? check_strictly(s) : s.check()).value_or_throw(); })
+      .def("_saved", [](const Schedule& s) { return s; })
+      .def("_restore", [](Schedule& s, const Schedule& saved) { s = saved; })
       .def("_steps_json", [](const Schedule& s) { return to_json(s.steps()); })
       .def("_step_texts",
            [](const Schedule& s) {

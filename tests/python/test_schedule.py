@@ -216,6 +216,24 @@ def test_a_refused_step_leaves_the_schedule_as_it_was():
         with pytest.raises(tw.ScheduleError):
             bad()
         assert (str(s), s.steps) == before
+    for bad in (lambda: s[C].parallel(k, chunk=4), lambda: s[C].env_threads(3), lambda: s[C].env_threads(["threadIdx.x", "nowhere"])):
+        with pytest.raises(tw.ScheduleError):
+            bad()
+        assert (str(s), s.steps) == before
+
+
+@pytest.mark.parametrize("names", [("s", "C"), ("A", "te"), ("lambda", "import"), ("tw", "np")])
+def test_code_for_tensors_that_are_called_as_words(names):
+    A = te.placeholder((12, 8), name=names[0])
+    k = te.reduce_axis((0, 8), name="k")
+    C = te.compute((12,), lambda i: te.sum(A[i, k], axis=k), name=names[1])
+    s = te.create_schedule(C)
+    s[C].split(C.op.axis[0], factor=4)
+    s.cache_read(A, "local", [C])
+    made = {"te": te, "tw": tw, names[0]: A, names[1]: C, f"{names[0]}_": A, f"{names[1]}_": C}
+    made.update(te=te, tw=tw)
+    exec(s.to_python(), made)
+    assert made["s"].steps == s.steps
 
 
 def test_a_wrong_call_names_the_class_that_users_know():

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 
 from .. import _core
 from .._location import user_line
+
+
+@contextlib.contextmanager
+def all_or_none(schedule):
+    """What several Steps do together: where one is refused, there is none of them."""
+    saved = schedule._saved()
+    try:
+        yield
+    except BaseException:
+        schedule._restore(saved)
+        raise
 
 
 def refuse(step, rule):

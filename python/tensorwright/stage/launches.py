@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._location import user_line
 from ..loops import Split, ThreadAxis
-from .arguments import factor_of, integer, pair_of, refuse, word
+from .arguments import all_or_none, factor_of, integer, pair_of, refuse, word
 
 
 class LaunchSteps:
@@ -76,9 +76,10 @@ class LaunchSteps:
         ['blockIdx.x', 'threadIdx.x', 'serial', 'serial']
         """
         threads = list(threads) if isinstance(threads, (list, tuple)) else [threads]
-        for thread in reversed(threads):
-            tag = thread.thread_tag if isinstance(thread, ThreadAxis) else thread
-            self._schedule._bind(self.name, self.fuse().name, word("env_threads", "threads", tag), user_line())
+        with all_or_none(self._schedule):
+            for thread in reversed(threads):
+                tag = thread.thread_tag if isinstance(thread, ThreadAxis) else thread
+                self._schedule._bind(self.name, self.fuse().name, word("env_threads", "threads", tag), user_line())
 
     def pipeline(self, axis, stages=2, by="auto"):
         """Compute on a device, ahead of a loop's iterations, what they find in shared memory: rings of ``stages`` slots.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._location import user_line
 from ..errors import ExprError
-from .arguments import factor_of, refuse, word
+from .arguments import all_or_none, factor_of, refuse, word
 
 
 class LoopSteps:
@@ -180,9 +180,10 @@ class LoopSteps:
         >>> io, ii = s[B].parallel(i, chunk=8)
         """
         inner = None
-        if chunk is not None:
-            axis, inner = self.split(axis, chunk)
-        self._schedule._parallel(self.name, self._name_of("parallel", axis), user_line())
+        with all_or_none(self._schedule):
+            if chunk is not None:
+                axis, inner = self.split(axis, chunk)
+            self._schedule._parallel(self.name, self._name_of("parallel", axis), user_line())
         return None if chunk is None else (axis, inner)
 
     def pragma(self, axis, key, value=None):

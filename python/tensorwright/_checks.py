@@ -14,6 +14,8 @@ def path_of(call, name, value, error=ArgumentError):
         raise error(f"{call}: {name} must be a path, not {value!r}") from None
     except UnicodeEncodeError:
         raise error(f"{call}: {name} must be a path of UTF-8, not {value!r}") from None
+    if "\0" in path:
+        raise error(f"{call}: {name} must be a path without a NUL character, not {value!r}")
     return path
 
 

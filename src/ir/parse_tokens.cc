@@ -156,11 +156,14 @@ void syntax_error(std::string_view text, const char* at, const std::string& prob
   const std::string_view line = text.substr(line_begin, text.find('\n', line_begin) - line_begin);
 
   constexpr size_t kShown = 100;  // a window around the place
-  const size_t first = column > kShown / 2 ? column - kShown / 2 : 0;
+  const auto within_character = [&](size_t n) { return n < line.size() && (line[n] & 0xc0) == 0x80; };
+  size_t first = column > kShown / 2 ? column - kShown / 2 : 0, end = std::min(line.size(), first + kShown);
+  while (first > 0 && within_character(first)) --first;
+  while (within_character(end)) ++end;
   Diagnostic d;
   d.kind = ErrorKind::kParse;
   d.what = "IR text, line " + std::to_string(number) + ", column " + std::to_string(column + 1) + ": " + problem;
-  if (first < line.size()) d.notes.push_back(std::string(line.substr(first, kShown)));
+  if (first < line.size()) d.notes.push_back(std::string(line.substr(first, end - first)));
   if (first < line.size()) d.notes.push_back(std::string(column - first, ' ') + "^");
   throw SyntaxError{std::move(d)};
 }

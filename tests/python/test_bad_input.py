@@ -374,7 +374,7 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize("path, rule", [(3.5, "must be a path, not 3.5"), ("\udcff.x", r"must be a path of UTF-8, not '\udcff.x'")])
+@pytest.mark.parametrize("path, rule", [(3.5, "must be a path, not 3.5"), ("a\0b", "must be a path without a NUL character"), ("\udcff.x", r"must be a path of UTF-8, not '\udcff.x'")])
 @pytest.mark.parametrize("code", PATHS)
 def test_what_is_no_path(code, path, rule):
     assert rule in message_of(code, PATHS[code], {**program(), "path": path})

@@ -112,6 +112,19 @@ TEST(IrParse, ErrorsNameTheirPlace) {
   expect_error("  for i in 0..8 vectorised:\n    pass\n", "':' expected, not 'vectorised'");
 }
 
+TEST(IrParse, ErrorsShowWholeCharacters) {
+  std::string snow;
+  for (int n = 0; n < 60; ++n) snow += "\u2603";
+  for (const std::string& before : {std::string(), std::string("a"), std::string("ab")}) {
+    const auto found =
+        ir::parse_program("kernel f(\"" + before + snow + "\" as A: nothing[4], \"" + snow + "\" as B: i):\n");
+    ASSERT_FALSE(found.ok());
+    const std::string& shown = found.error().notes.at(0);
+    EXPECT_NE(static_cast<unsigned char>(shown.front()) & 0xc0, 0x80) << shown;
+    EXPECT_EQ(std::ranges::count(shown, '\x83'), std::ranges::count(shown, '\xe2')) << shown;
+  }
+}
+
 TEST(IrParse, NoTextCrashes) {
   const std::string text = to_string(RandomProgram(7).make());
   std::mt19937_64 rng(1);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/ir/equal.h"
+#include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
@@ -51,6 +52,8 @@ Expr any_lane(const Expr& condition, bool only_first) {
   return left ? binary(compare->op, lane, other) : binary(compare->op, other, lane);
 }
 
+constexpr int kMostNested = 3;  // choices within choices, each with masks of its own
+
 class VectorBody {
  public:
   VectorBody(const VectorSite& site, const PrivateBuffers& shared, const Expr& base, int lanes, int count)
@@ -92,7 +95,9 @@ class VectorBody {
   auto under(const Expr& condition, F f) {
     const Mask outer = mask_;
     mask_ = {both(outer.lanes, condition), outer.lanes ? Expr() : any_lane(condition, static_cast<bool>(count_))};
+    ++nested_;
     auto out = f();
+    --nested_;
     mask_ = outer;
     return out;
   }
@@ -188,7 +193,8 @@ class VectorBody {
 
   Expr rebuild(const Select& s) {
     const Expr cond = visit(s.cond);
-    const bool split = !cond.type().is_scalar();
+    const bool split =
+        !cond.type().is_scalar() && (nested_ < kMostNested || !reads_inside(s.yes) || !reads_inside(s.no));
     const std::vector<Expr> same = split ? reads_of_both(s) : std::vector<Expr>();
     const Expr read = same.empty() ? Expr() : visit(s.no);
     const auto visit_yes = [&] {
@@ -201,6 +207,21 @@ class VectorBody {
                                         : visit(s.no);
     const int lanes = std::max({cond.type().lanes, yes.type().lanes, no.type().lanes});
     return select(with_lanes(cond, lanes), with_lanes(yes, lanes), with_lanes(no, lanes));
+  }
+
+  // Whether all that it reads is there in every lane, whatever the conditions: then it needs no mask, of which a chain
+  // of choices, whose values have parts in common, has twice as many with each.
+  bool reads_inside(const Expr& e) const {
+    Bounds all = bounds_;
+    all[site_.var.id()] = interval_of(base_, bounds_) + Interval{0, lanes_ - 1};
+    bool inside = true;
+    walk(e, [&](const Expr& x) {
+      const auto* l = as<Load>(x);
+      for (size_t d = 0; l && d < l->at.size(); ++d)
+        inside = inside && can_prove(Expr(0) <= l->at[d], all) && can_prove(l->at[d] < l->buffer.shape()[d], all);
+      return inside;
+    });
+    return inside;
   }
 
   // Of  select(c, x[i] + t, x[i])  each lane reads x[i], for one value or the other: without a mask.
@@ -305,6 +326,7 @@ class VectorBody {
   int lanes_;
   Expr count_;  // the lanes that are iterations; empty: all
   Mask mask_;
+  int nested_ = 0;                             // conditions of the mask
   std::unordered_map<uint64_t, Expr> values_;  // variables that became vectors
   std::unordered_map<std::pair<const ExprNode*, const ExprNode*>, Expr, KeyHash> done_;
   std::vector<Expr> keep_;  // masks that keys of done_ point to

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "codegen/measure_rates.h"
 #include "schedule/rates_json.h"
 #include "src/runtime/kernel.h"
+#include "src/support/file_bytes.h"
 #include "src/support/json_text.h"
 #include "src/target/cpu.h"
 
@@ -37,9 +37,7 @@ std::string key_of(const MachineDescription& here, const Target& target) {
 
 // Of all machines that the file knows; empty where it has no sense.
 Json kept_machines() {
-  std::ifstream file(rates_path(), std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const Json json = support::read_json<Json>(text);
+  const Json json = support::read_json<Json>(support::file_bytes(rates_path()).value_or(""));
   const bool sound = json.is_object() && json.contains("schema") && json["schema"] == kSchema &&
                      json.contains("machines") && json["machines"].is_object();
   return sound ? json["machines"] : Json::object();

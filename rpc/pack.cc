@@ -12,6 +12,7 @@
 
 #include "rpc/check/checks_text.h"
 #include "rpc/check/outputs.h"
+#include "src/support/file_bytes.h"
 #include "src/support/fnv.h"
 #include "src/support/json_text.h"
 #include "src/support/line_file.h"
@@ -133,10 +134,9 @@ Pack pack_from(const Json& json, std::string_view bytes) {
 }
 
 std::string contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) refuse(path, std::string("cannot be read: ") + std::strerror(errno));
-  return text;
+  std::optional<std::string> text = support::file_bytes(path);
+  if (!text) refuse(path, std::string("cannot be read: ") + std::strerror(errno));
+  return *std::move(text);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "src/support/file_bytes.h"
 #include "tensorwright/error.h"
 
 namespace tw::aot {
@@ -63,9 +64,9 @@ class Fresh {
 std::string bytes_of(const std::string& path) {
   std::error_code failed;
   if (fs::is_directory(path, failed)) cannot("read", path, "it is a folder");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) cannot("read", path, std::strerror(errno));
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::optional<std::string> bytes = support::file_bytes(path);
+  if (!bytes) cannot("read", path, std::strerror(errno));
+  return *std::move(bytes);
 }
 
 void write_all(const std::vector<NewFile>& files) {

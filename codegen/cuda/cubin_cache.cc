@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "codegen/calibration.h"
+#include "src/support/file_bytes.h"
 #include "src/support/fnv.h"
 
 namespace tw::codegen {
@@ -43,8 +43,7 @@ bool take(std::string_view& from, std::string& text) {
 
 std::optional<runtime::cuda::Image> cached_image(const std::string& key) {
   const std::filesystem::path path = path_of(key);
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes = support::file_bytes(path).value_or("");
   std::string_view rest = bytes;
   std::string checksum, kept_key;
   runtime::cuda::Image image;

@@ -6,9 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "src/support/file_bytes.h"
 #include "tensorwright/error.h"
 
 #ifndef MFD_EXEC
@@ -57,11 +56,9 @@ Blob::Blob(std::string_view bytes) {
 }
 
 Blob Blob::read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad())
-    throw Error(Diagnostic{ErrorKind::kTune, "measuring: " + path + ": " + std::strerror(errno), {}, {}});
-  return Blob(bytes);
+  const std::optional<std::string> bytes = support::file_bytes(path);
+  if (!bytes) throw Error(Diagnostic{ErrorKind::kTune, "measuring: " + path + ": " + std::strerror(errno), {}, {}});
+  return Blob(*bytes);
 }
 
 std::string_view Blob::bytes() const { return memory_ ? memory_->view : std::string_view(); }

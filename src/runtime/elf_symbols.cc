@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "src/runtime/elf_bytes.h"
+#include "src/support/file_bytes.h"
 
 namespace tw::runtime {
 namespace {
@@ -46,8 +46,7 @@ std::optional<uint16_t> machine_of(const std::string& path) {
 }
 
 std::vector<std::string> defined_symbols(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string file = support::file_bytes(path).value_or("");
   const auto header = read_at<Elf64_Ehdr>(file, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
     return {};

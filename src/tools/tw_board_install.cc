@@ -1,14 +1,13 @@
 // tw board: boards from here, by ssh. What is done there is on_board.sh.
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <thread>
 
 #include "autotune/log/stock.h"
 #include "rpc/client/tracker_queries.h"
 #include "src/runtime/tool_path.h"
+#include "src/support/file_bytes.h"
 #include "src/support/json_text.h"
 #include "src/tools/ssh.h"
 #include "src/tools/tw_command.h"
@@ -31,9 +30,9 @@ struct Options {
 };
 
 std::string contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in.is_open()) fail("board: " + path + " cannot be read");
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::optional<std::string> bytes = support::file_bytes(path);
+  if (!bytes) fail("board: " + path + " cannot be read");
+  return *std::move(bytes);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

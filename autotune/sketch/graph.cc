@@ -20,6 +20,7 @@ using schedule::StageNest;
 namespace {
 
 constexpr int64_t kInlineNodes = 64;  // a body larger than this is not repeated in its readers
+constexpr int64_t kInlineOnce = 256;  // nor one that is larger than this moved to its only one
 
 bool calls_function(const ir::Expr& body) {
   bool found = false;
@@ -101,6 +102,7 @@ class Analysis {
   bool hoist_function(int i);
   Stage facts(int i) const;
   void choose_inlining(int i);
+  bool is_read_in_one_place(int i, const std::vector<int>& readers);
   bool worth_inlining(int i);
   bool is_prologue(int i) const;
   Stage as_declared(int i) const;
@@ -191,6 +193,15 @@ bool Analysis::is_prologue(int i) const {
   });
 }
 
+// Whether nothing is computed twice when it is inlined.
+bool Analysis::is_read_in_one_place(int i, const std::vector<int>& readers) {
+  if (readers.size() != 1 || stage(readers[0]).kind != StageKind::kPointwise) return false;
+  if (stage(readers[0]).elements > stage(i).elements) return false;
+  return std::ranges::count_if(loads_of(nest(readers[0]).bodies), [&](const ir::Expr& load) {
+           return s_.nest().find_stage(ir::as<ir::Load>(load)->buffer.id()) == i;
+         }) == 1;
+}
+
 bool Analysis::worth_inlining(int i) {
   Stage& it = stage(i);
   if (it.kind != StageKind::kPointwise || it.output || it.bodies.size() != 1) return false;
@@ -206,7 +217,7 @@ bool Analysis::worth_inlining(int i) {
     reads_computed = reads_computed || stage(source).computed();
   }
   const std::vector<int> readers = readers_of(s_.nest(), i);
-  if (readers.empty() || nodes > kInlineNodes) return false;
+  if (readers.empty() || nodes > (is_read_in_one_place(i, readers) ? kInlineOnce : kInlineNodes)) return false;
   const bool costs = calls_function(it.bodies[0]);
   if ((reads > 1 || costs) && !(reads_computed && !moves_only(it.bodies[0])) && is_prologue(i)) {
     it.prologue = true;

@@ -45,6 +45,15 @@ def test_spaces_that_nobody_can_walk_through():
     tw.default_schedule([layers], target="cuda -arch=sm_90a")
 
 
+def test_stages_that_are_read_in_one_place_are_one_launch():
+    x = te.placeholder((1 << 20,), name="x")
+    chain = x
+    for n in range(40):
+        chain = te.compute(x.shape, lambda i, before=chain: before[i] * 2.0 + 1.0, name=f"stage{n}")
+    text = tw.build([x, chain], target="cuda -arch=sm_90a").source("cuda")
+    assert text.count("__global__") == 1
+
+
 def test_what_no_schedule_does_better(capsys):
     make, sizes = next(p for p in PROGRAMS if p[1] == (33, 65, 97))
     short, bound = row_of(make.__name__, sizes, make(*sizes), "cuda -arch=sm_90a")

@@ -31,6 +31,7 @@ struct Roles {
   int lanes = -1;
   bool innermost = true;    // the lanes are the output's innermost axis
   int64_t group = 0;        // so many neighbouring lanes read the same of the broadcast operand; 0: all do
+  int64_t row_group = 0;    // so many neighbouring rows read the same of the vectors' operand; 0: all do
   int rows = -1;            // of the register tile: the innermost axis that moves only the broadcast operand
   int share = -1;           // the next one further out; -1: there is none
   std::vector<int> outer;   // all others, from the outside in
@@ -86,6 +87,7 @@ struct Registers {
   int64_t block_columns = 1;  // rest
   bool whole_tiles = false;   // are registers of their own, and so are the factors of each
   int64_t sets = 1;           // of the L1 to which the rows of a tile belong in turn
+  int64_t row_group = 0;      // the rows of a tile divide it; 0: they may be any
   int64_t more_at_end = 0;    // vectors that the end of a line takes, where it is several of powers of two
 };
 Registers registers_of(const Graph&, const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});

@@ -65,6 +65,7 @@ Registers registers_of(const Graph& graph, const Stage& stage, const Roles& role
   if (has.lane_products > 0 && roles.group == 0 && (terms || rows))
     registers = {has.vector_registers, held, std::min(has.lane_products, has.vector_registers / 2)};
   if (!pads_lanes(graph, stage, roles, target)) registers.more_at_end = more;
+  registers.row_group = roles.row_group;
   if (const int64_t apart = bytes_between(graph, read, stage.data[static_cast<size_t>(roles.rows)]); apart > 0)
     registers.sets = kL1WayBytes / std::gcd(apart, kL1WayBytes);
   return registers;
@@ -82,6 +83,8 @@ bool pads_lanes(const Graph& graph, const Stage& stage, const Roles& roles, cons
 }
 
 namespace {
+
+constexpr int64_t kLeastAlike = 4;  // rows of a group, to be worth a tile
 
 // The last axis with more than one element; -1 where there is none, or where another axis has none at all.
 int innermost_axis(const Stage& stage) {
@@ -122,10 +125,13 @@ std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis, 
   for (int d = static_cast<int>(stage.data.size()); d-- > 0;) {
     const Axis& axis = stage.data[static_cast<size_t>(d)];
     if (d == roles.lanes) continue;
-    const bool row = axis.extent >= least_rows && broadcast.uses(axis) && !vectors.uses(axis);
-    if (row && roles.rows < 0)
+    const int64_t alike = vectors.uses(axis) ? vectors.shared_along(axis) : 0;  // rows of a group read the same
+    const bool row = axis.extent >= least_rows && broadcast.uses(axis) && (!vectors.uses(axis) || alike >= kLeastAlike);
+    if (row && alike > 0 && roles.rows < 0)
+      roles.rows = d, roles.row_group = alike;
+    else if (row && alike == 0 && roles.rows < 0)
       roles.rows = d;
-    else if (row && roles.share < 0)
+    else if (row && alike == 0 && roles.share < 0)
       roles.share = d;
     else
       roles.outer.insert(roles.outer.begin(), d);
@@ -200,7 +206,7 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const R
     const int64_t most = vectors + (vectors == all_vectors ? registers.more_at_end : 0);
     if (whole && columns % wide != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
-      if (block > 1 && rows % r != 0) continue;
+      if ((block > 1 && rows % r != 0) || (registers.row_group > 0 && registers.row_group % r != 0)) continue;
       const auto fits = [&](int64_t n) {
         const int64_t broadcast = registers.held > 1 ? n : 1;
         return n * most + most + broadcast <= registers.count && n <= registers.most_rows;

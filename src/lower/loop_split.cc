@@ -190,7 +190,39 @@ class LoopSplitter {
 
   Stmt finished(const For& f, const Stmt& body) {
     if (at_ == SplitAt::kSelects) return loop(f.var, f.extent, body, f.kind, f.tail);
-    return with_exact_extent(f, body, ranges_, threads_);
+    const Stmt out = with_exact_extent(f, body, ranges_, threads_);
+    return f.kind == ForKind::kVectorized && whole_ > 0 ? whole_vectors(out) : out;
+  }
+
+  // What a thread writes in vectors, the last of which may reach past the end:  if all lanes count: vectors, else:
+  // lanes.
+  Stmt whole_vectors(const Stmt& vectors) {
+    const auto* f = as<For>(vectors);
+    const auto* guarded = f ? as<If>(f->body) : nullptr;
+    const auto* st = guarded && !guarded->otherwise ? as<Store>(guarded->then) : nullptr;
+    const auto extent = f ? as_int(f->extent) : std::nullopt;
+    if (!st || !extent || st->buffer.scope() != Scope::kArgument) return vectors;
+    std::vector<Expr> all, left;
+    for (const Expr& c : conjuncts(guarded->cond)) {
+      const Guard* guard = reader_.read(c);
+      int64_t step = 0;  // of the condition along the lanes
+      bool alone = guard != nullptr;
+      for (size_t n = 0; alone && n < guard->form.terms.size(); ++n) {
+        const Term& t = guard->form.terms[n];
+        const auto* v = as<VarRef>(t.atom);
+        if (v && v->var == f->var)
+          step = t.factor;
+        else
+          alone = !uses_var(t.atom, f->var);
+      }
+      if (alone && step != 0)
+        all.push_back(substitute(c, {{f->var.id(), step > 0 ? Expr(*extent - 1) : Expr(0)}}));
+      else
+        left.push_back(c);
+    }
+    if (all.empty()) return vectors;
+    const Stmt body = left.empty() ? guarded->then : if_then(conjunction(left), guarded->then);
+    return if_then(conjunction(all), loop(f->var, f->extent, body, f->kind, f->tail), refresh(vectors));
   }
 
   // One loop after the other: below, inside and above the range where the guards hold.

@@ -8,13 +8,14 @@
 //
 // Requires: guards are conjunctions of comparisons of affine forms of loop variables; whatever else stands in an If
 // stays. Establishes: a guard that holds, or fails, for all iterations around it is gone. A loop over which a guard
-// holds from one value on is split there (kPeel, kAuto, and loops that no uneven split brought about); a parallel loop,
-// and one whose guard looks at a quotient of its variable (a fused loop), gets an If inside instead, or one body with
-// loops that run as often as there is to do (join.h). One body is copied at most kMaxCopies times. Guards stand as far
-// out as they can: outside of every loop that they do not mention. A loop whose whole body is guarded by a condition on
-// its variable has a smaller extent instead. No loop carries a Tail. Leaves alone: guards of loops that asked for
-// kGuard, and those of kMask that lanes decide; `vectorize` makes predicates of what it meets. (A kMask that has no
-// lanes to mask is taken as kAuto: a branch in the inner loop is what nobody asked for.)
+// holds from one value on is split there (kPeel, kAuto, and loops that no uneven split brought about); a parallel
+// loop, and one whose guard looks at a quotient of its variable (a fused loop), gets an If inside instead, or one body
+// with loops that run as often as there is to do (join.h). One body is copied at most kMaxCopies times. Guards stand
+// as far out as they can: outside of every loop that they do not mention. A loop whose whole body is guarded by a
+// condition on its variable has a smaller extent instead. Where a thread of a device writes vectors that may reach
+// past the end, it asks first whether all lanes count. No loop carries a Tail. Leaves alone: guards of loops that
+// asked for kGuard, and those of kMask that lanes decide; `vectorize` makes predicates of what it meets. (A kMask that
+// has no lanes to mask is taken as kAuto: a branch in the inner loop is what nobody asked for.)
 #pragma once
 
 #include "tensorwright/ir.h"

@@ -1,5 +1,6 @@
 #include "codegen/llvm/passes.h"
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>
@@ -13,11 +14,13 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
 #include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopLoadElimination.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -31,6 +34,29 @@
 namespace tw::codegen {
 
 namespace {
+
+// What an iteration has stored and the next one loads, as of a running sum, stays in a register: a load of what has
+// just been stored takes longer than the sum. Other loops are not looked at, for that takes time.
+struct CarriedValuesPass : llvm::PassInfoMixin<CarriedValuesPass> {
+  static bool carries(const llvm::Loop& loop) {
+    std::set<const llvm::Value*> loaded, stored;
+    for (const llvm::BasicBlock* block : loop.blocks())
+      for (const llvm::Instruction& instruction : *block) {
+        if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+          loaded.insert(llvm::getUnderlyingObject(load->getPointerOperand()));
+        if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+          stored.insert(llvm::getUnderlyingObject(store->getPointerOperand()));
+      }
+    return std::ranges::any_of(stored, [&](const llvm::Value* object) { return loaded.contains(object); });
+  }
+
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    const auto loops = analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder();
+    const bool any =
+        std::ranges::any_of(loops, [](const llvm::Loop* loop) { return loop->isInnermost() && carries(*loop); });
+    return any ? llvm::LoopLoadEliminationPass().run(function, analyses) : llvm::PreservedAnalyses::all();
+  }
+};
 
 llvm::FunctionPassManager function_passes(const Target& target) {
   llvm::FunctionPassManager passes;
@@ -49,6 +75,7 @@ llvm::FunctionPassManager function_passes(const Target& target) {
     passes.addPass(OffsetsLastPass());  // of pointers that LICM has lifted
     passes.addPass(llvm::EarlyCSEPass());
   }
+  passes.addPass(CarriedValuesPass());
   passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());

@@ -146,6 +146,22 @@ TEST(CodegenMemory, VectorsThatALoopReadsAgainStayInRegisters) {
   EXPECT_EQ(after, 0U) << llvm;
 }
 
+// A load waits for what has just been stored: longer than a sum takes.
+TEST(CodegenMemory, WhatAnIterationHandsOnStaysInARegister) {
+  const ir::Program running = parse(R"(kernel k(A: float32[64], C: out float32[64], D: out float32[64]):
+  C[0] = A[0]
+  for t in 0..63:
+    C[t + 1] = C[t] * 0.5 + A[t + 1]
+  D[0] = A[0]
+  D[1] = A[1]
+  for t in 0..62:
+    D[t + 2] = D[t] + D[t + 1]
+)");
+  expect_all_agree(running, {bytes_of(counting(64)), Bytes(256, 1), Bytes(256, 1)});
+  const std::string llvm = build(running, native())->source("llvm");
+  EXPECT_NE(llvm.find("phi float"), llvm.npos) << llvm;
+}
+
 TEST(CodegenMemory, PredicatedScalars) {
   agree(R"(kernel k(A: float32[16], C: out float32[20]):
   for i in 0..20:

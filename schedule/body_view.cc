@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "schedule/layout.h"
+#include "src/ir/equal.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/wide_copies.h"
@@ -165,8 +167,9 @@ void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector
   for (const ir::Expr& body : bodies) {
     if (stage.is_reduction() && &body != &bodies[0]) break;  // components of one reduction hold the same
     const auto widened = widened_loads(body);
+    std::unordered_set<ir::Expr, ir::ExprHash, ir::ExprEqual> seen;  // what stands there twice is read once
     ir::walk(body, [&](const ir::Expr& e) {
-      if (const auto* load = ir::as<ir::Load>(e)) {
+      if (const auto* load = ir::as<ir::Load>(e); load && seen.insert(e).second) {
         const int source = nest.find_stage(load->buffer.id());
         const bool digits = !has_launches(nest) && source != kNone && nest.stage(source).is_placeholder();
         view.accesses.push_back(access_of(*load, stage, digits));

@@ -51,8 +51,9 @@ Registers registers_of(const Graph& graph, const Stage& stage, const Roles& role
   if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows, dot->lanes};
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
-    if (four) return {has.vector_registers, dot->lanes, has.vector_registers / 2};
-    return {has.vector_registers - has.dot_registers(dot->product)};
+    const int registers = has.vector_registers - has.dot_registers(dot->product);
+    if (four) return {registers, dot->lanes, has.vector_registers / 2};
+    return {registers};
   }
   const int64_t held = kLaneProductBits / std::max<int64_t>(kLeastBits, stage.type.bits);
   const Access& read = *roles.broadcast.read;

@@ -83,6 +83,13 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
       {Fn::kDotI8I8, "dotprod", I::aarch64_neon_sdot},  {Fn::kDotU8U8, "dotprod", I::aarch64_neon_udot},
       {Fn::kDotU8I8, "i8mm", I::aarch64_neon_usdot},    {Fn::kMatI8I8, "i8mm", I::aarch64_neon_smmla},
       {Fn::kDotBF16Odd, "bf16", I::aarch64_neon_bfdot}, {Fn::kMatBF16Odd, "bf16", I::aarch64_neon_bfmmla}};
+  if (fn == Fn::kDotU8I8 && !target_.has("i8mm") && target_.has("dotprod")) {
+    Value* signed_a = b_.CreateXor(a, llvm::ConstantInt::get(a->getType(), 0x80));
+    Value* sum = emit_dot_of_aarch64(Fn::kDotI8I8, c, signed_a, b);
+    for (int half = 0; half < 2; ++half)  // of 128
+      sum = emit_dot_of_aarch64(Fn::kDotI8I8, sum, llvm::ConstantInt::get(a->getType(), 64), b);
+    return sum;
+  }
   const auto* row = std::ranges::find(kInstructions, fn, &Instruction::fn);
   if (row == std::end(kInstructions) || !target_.has(row->feature) || lanes_of(c) % kLanes != 0) return nullptr;
   const int parts = lanes_of(c) / kLanes;
@@ -106,11 +113,14 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
   return llvm::concatenateVectors(b_, sums);
 }
 
-// Of the instruction for products of bytes whose left factors have no sign, which makes those of signed ones too; 0:
-// there are others.
-int Emitter::lanes_without_signs() const {
-  const bool there = target_.has("avx512vnni") || target_.has("avxvnni");
-  return there ? target_.abilities.dot_lanes(DotProduct::kI8I8) : 0;
+// Products of bytes for which the only instruction takes left factors of the other sign.
+std::optional<OtherSigns> Emitter::other_signs() const {
+  const Abilities& has = target_.abilities;
+  if (target_.has("avx512vnni") || target_.has("avxvnni"))
+    return OtherSigns{Fn::kDotI8I8, Fn::kDotU8I8, has.dot_lanes(DotProduct::kI8I8)};
+  if (target_.has("dotprod") && !target_.has("i8mm"))
+    return OtherSigns{Fn::kDotU8I8, Fn::kDotI8I8, has.dot_lanes(DotProduct::kU8I8)};
+  return std::nullopt;
 }
 
 Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {

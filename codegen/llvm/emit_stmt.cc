@@ -125,8 +125,8 @@ void Emitter::emit_for(const ir::For& loop) {
   if (const ir::Interval range = ir::interval_of(loop.extent, bounds_); range.hi != ir::Interval::kPosInf)
     bounds_[loop.var.id()].hi = std::max<int64_t>(range.hi - 1, 0);
   if (runs_concurrently(loop.kind) && !frame_.in_parallel && extent != 1) return emit_parallel(loop);
-  if (const int lanes = lanes_without_signs(); lanes > 0)
-    if (const std::optional<Stmt> corrected = without_signs(loop, lanes)) return emit(*corrected);
+  if (const std::optional<OtherSigns> signs = other_signs())
+    if (const std::optional<Stmt> corrected = with_other_signs(loop, *signs)) return emit(*corrected);
   Value* end = nullptr;
   {
     CacheLevel level(*this);

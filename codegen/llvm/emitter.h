@@ -18,6 +18,7 @@
 #include "codegen/device_code.h"
 #include "codegen/llvm/debug_lines.h"
 #include "codegen/llvm/lane_places.h"
+#include "codegen/llvm/signed_dots.h"
 #include "src/ir/interval.h"
 #include "src/ir/typing.h"
 #include "tensorwright/ir.h"
@@ -142,7 +143,7 @@ class Emitter {
   llvm::Value* emit_scale(ir::Type type, llvm::Value* value, llvm::Value* times);
   llvm::Value* emit_dot(const ir::Call& call);                                                  // emit_dot.cc
   llvm::Value* emit_dot_of_aarch64(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
-  int lanes_without_signs() const;
+  std::optional<OtherSigns> other_signs() const;
   llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* part(llvm::Value* vector, int i, int parts);
   llvm::Value* emit_dot_of_words(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);

@@ -37,8 +37,26 @@ bool is_dot(const llvm::User* user) {
   }
 }
 
+// The byte that is turned in all bytes, as signed_dots.h turns their first bits; none where it is no such.
+std::optional<uint8_t> turned_by(const llvm::User* user) {
+  const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(user);
+  const auto* by = binary && binary->getOpcode() == llvm::Instruction::Xor
+                       ? llvm::dyn_cast<llvm::Constant>(binary->getOperand(1))
+                       : nullptr;
+  const auto* bits = by ? llvm::dyn_cast_or_null<llvm::ConstantInt>(by->getSplatValue()) : nullptr;
+  if (!bits || !bits->getValue().isSplat(8)) return {};
+  return static_cast<uint8_t>(bits->getValue().trunc(8).getZExtValue());
+}
+
+// Whether its bytes, as they are or turned, are factors of dot products and nothing else.
+bool is_in_dots(const llvm::User* user) {
+  if (is_dot(user)) return true;
+  if (!llvm::isa<llvm::BitCastInst>(user) && !turned_by(user)) return false;
+  return !user->use_empty() && llvm::all_of(user->users(), is_in_dots);
+}
+
 bool multiplies(const llvm::User* user, const llvm::Value* factor) {
-  if (llvm::isa<llvm::BitCastInst>(user) && !user->use_empty() && llvm::all_of(user->users(), is_dot)) return true;
+  if (llvm::isa<llvm::BitCastInst>(user) || turned_by(user)) return is_in_dots(user);
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
   if (call && call->getIntrinsicID() == llvm::Intrinsic::fma) return call->getArgOperand(2) != factor;
   const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(user);
@@ -158,11 +176,38 @@ class Block {
       elements[lane]->load->replaceAllUsesWith(b.CreateExtractElement(all, lane));
       for (llvm::ShuffleVectorInst* splat : elements[lane]->splats) {
         const auto lanes = llvm::cast<llvm::FixedVectorType>(splat->getType())->getNumElements();
+        turn_together(*all, *splat, lane);
         b.SetInsertPoint(splat);
         splat->replaceAllUsesWith(b.CreateShuffleVector(all, std::vector<int>(lanes, static_cast<int>(lane))));
       }
     }
     changed_ = true;
+  }
+
+  // Elements that are turned are lanes of a register that is turned.
+  void turn_together(llvm::LoadInst& all, llvm::ShuffleVectorInst& splat, size_t lane) {
+    std::vector<llvm::Instruction*> turned;
+    const auto collect = [&](auto&& self, llvm::Value& value) -> void {
+      for (llvm::User* user : value.users())
+        if (turned_by(user))
+          turned.push_back(llvm::cast<llvm::Instruction>(user));
+        else if (llvm::isa<llvm::BitCastInst>(user))
+          self(self, *user);
+    };
+    collect(collect, splat);
+    for (llvm::Instruction* one : turned) {
+      const uint8_t by = *turned_by(one);
+      llvm::Value*& whole = turned_[{&all, by}];
+      llvm::IRBuilder<> b(all.getNextNode());
+      const unsigned bits = all.getType()->getScalarSizeInBits();
+      if (!whole)
+        whole =
+            b.CreateXor(&all, llvm::ConstantInt::get(all.getType(), llvm::APInt::getSplat(bits, llvm::APInt(8, by))));
+      b.SetInsertPoint(one);
+      const auto lanes = llvm::cast<llvm::FixedVectorType>(splat.getType())->getNumElements();
+      llvm::Value* vector = b.CreateShuffleVector(whole, std::vector<int>(lanes, static_cast<int>(lane)));
+      one->replaceAllUsesWith(b.CreateBitCast(vector, one->getType()));
+    }
   }
 
   // Sums of whole vectors of SVE, whose products take the same lane of each 128 bits: these hold the elements all.
@@ -215,6 +260,7 @@ class Block {
     }
   }
 
+  std::map<std::pair<llvm::LoadInst*, uint8_t>, llvm::Value*> turned_;  // what was loaded, turned
   llvm::BasicBlock& block_;
   llvm::ScalarEvolution& evolution_;
   const unsigned sve_bits_;

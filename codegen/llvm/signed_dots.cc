@@ -19,8 +19,6 @@ using ir::Type;
 
 namespace {
 
-constexpr int64_t kSign = 0x80;
-
 // A product that is added to sums: in which sequence of statements it stands, and its right factors.
 struct Term {
   Stmt block, stmt;
@@ -35,7 +33,7 @@ using Sums = std::map<Place, std::vector<Term>>;
 // The sums of which nothing is known but terms, and the terms of each in order.
 class Collector {
  public:
-  explicit Collector(int lanes) : lanes_(lanes) {}
+  explicit Collector(const OtherSigns& signs) : meant_(signs.meant), lanes_(signs.lanes) {}
 
   // REQUIRES: a body of a loop that runs one iteration after the other.
   void collect(const Stmt& s, const Stmt& block) {
@@ -69,7 +67,7 @@ class Collector {
   bool add(const Stmt& s, const Stmt& block) {
     const auto* st = ir::as<ir::Store>(s);
     const auto* product = st && !st->pred ? ir::as<ir::Call>(st->value) : nullptr;
-    if (!product || product->fn != ir::Fn::kDotI8I8 || st->value.type().lanes != lanes_) return false;
+    if (!product || product->fn != meant_ || st->value.type().lanes != lanes_) return false;
     const auto* sums = ir::as<ir::Load>(product->args[0]);
     const auto* places = st->at.size() == 1 ? ir::as<ir::Ramp>(st->at[0]) : nullptr;
     const int64_t first = places && ir::is_int(places->stride, 1) ? ir::as_int(places->base).value_or(-1) : -1;
@@ -113,6 +111,7 @@ class Collector {
     return any;
   }
 
+  const ir::Fn meant_;
   const int lanes_;
   Sums sums_;
   std::unordered_set<uint64_t> others_;  // buffers that something else reads or writes
@@ -133,19 +132,23 @@ std::vector<std::vector<Place>> alike(const Sums& sums) {
   return groups;
 }
 
+// 128, or -128: what turning it adds to a byte.
+Expr first_bit_of(Type bytes) { return ir::int_imm(bytes, bytes.is_uint() ? 128 : -128); }
+
 Expr lanes_from(int64_t first, int lanes) { return ir::ramp(Expr(first), 1, lanes); }
 
 }  // namespace
 
-std::optional<Stmt> without_signs(const ir::For& loop, int lanes) {
+std::optional<Stmt> with_other_signs(const ir::For& loop, const OtherSigns& signs) {
   if (runs_concurrently(loop.kind)) return std::nullopt;
-  Collector collector(lanes);
+  const int lanes = signs.lanes;
+  Collector collector(signs);
   collector.collect(loop.body, loop.body);
   const Sums sums = collector.found();
   if (sums.empty()) return std::nullopt;
   const std::vector<std::vector<Place>> groups = alike(sums);
   const Type type = Type::i(32, lanes);
-  const int group = ir::dot_form(ir::Fn::kDotI8I8).group;
+  const ir::DotForm there_is = ir::dot_form(signs.there);
   const Buffer excess("excess", type.element(), {Expr(static_cast<int64_t>(groups.size()) * lanes)}, ir::Scope::kLocal);
 
   std::unordered_map<const void*, Stmt> replaced;
@@ -157,14 +160,12 @@ std::optional<Stmt> without_signs(const ir::For& loop, int lanes) {
       for (const Term& term : sums.at(place)) {
         const ir::Store& st = *ir::as<ir::Store>(term.stmt);
         const ir::Call& call = *ir::as<ir::Call>(st.value);
-        const Type bytes = Type::u(8, call.args[1].type().lanes);
-        const Expr left =
-            ir::binary(ir::BinOp::kBitXor, ir::reinterpret(bytes, call.args[1]), ir::int_imm(bytes, kSign));
-        Stmt with = ir::store(st.buffer, st.at, ir::call(ir::Fn::kDotU8I8, {call.args[0], left, call.args[2]}));
+        const Type bytes = there_is.left.with_lanes(call.args[1].type().lanes);
+        const Expr left = ir::binary(ir::BinOp::kBitXor, ir::reinterpret(bytes, call.args[1]), first_bit_of(bytes));
+        Stmt with = ir::store(st.buffer, st.at, ir::call(signs.there, {call.args[0], left, call.args[2]}));
         if (place == groups[g][0]) {
-          const Expr offset = ir::int_imm(Type::u(8, group), kSign);
-          with =
-              ir::seq({ir::store(excess, {there}, ir::call(ir::Fn::kDotU8I8, {too_much, offset, term.factors})), with});
+          const Expr offset = first_bit_of(there_is.left.with_lanes(there_is.group));
+          with = ir::seq({ir::store(excess, {there}, ir::call(signs.there, {too_much, offset, term.factors})), with});
         }
         replaced.emplace(term.stmt.get(), with);
       }

@@ -1,10 +1,12 @@
-// Sums of dot products of signed bytes for an instruction whose left factors have no sign: (a + 128) * b - 128 * b.
+// Sums of dot products of bytes for an instruction whose left factors have a sign where these have none, or none where
+// they have one: (a + 128) * b - 128 * b of signed ones, (a - 128) * b + 128 * b of others. With `a'`, which is `a`
+// with its first bit turned:
 //
 //   for k:                                            N[0 : 16] = 0
 //     S[0 : 16] = dot_i8i8(S[0 : 16], a, b)    ==>    for k:
 //     S[16 : 16] = dot_i8i8(S[16 : 16], c, b)           N[0 : 16] = dot_u8i8(N[0 : 16], 128, b)
-//                                                       S[0 : 16] = dot_u8i8(S[0 : 16], a + 128, b)
-//                                                       S[16 : 16] = dot_u8i8(S[16 : 16], c + 128, b)
+//                                                       S[0 : 16] = dot_u8i8(S[0 : 16], a', b)
+//                                                       S[16 : 16] = dot_u8i8(S[16 : 16], c', b)
 //                                                     S[0 : 16] = S[0 : 16] - N[0 : 16]
 //                                                     S[16 : 16] = S[16 : 16] - N[0 : 16]
 //
@@ -19,8 +21,14 @@
 
 namespace tw::codegen {
 
-// The loop and what stands around it then; nothing where no sums are such. Sums are lanes of scratch memory, `lanes` of
-// them, at places that are numbers; while the loop runs nothing else touches that memory.
-std::optional<ir::Stmt> without_signs(const ir::For& loop, int lanes);
+// The products that are meant, those that there are, and the lanes of both.
+struct OtherSigns {
+  ir::Fn meant, there;
+  int lanes;
+};
+
+// The loop and what stands around it then; nothing where no sums are such. Sums are lanes of scratch memory at places
+// that are numbers; while the loop runs nothing else touches that memory.
+std::optional<ir::Stmt> with_other_signs(const ir::For& loop, const OtherSigns&);
 
 }  // namespace tw::codegen

@@ -22,8 +22,11 @@ struct DotRow {
   DotLanes made;
 };
 
-// A correction, its factor, and what makes left factors unsigned; the other words of both factors, and their product.
+// A correction, its factor, and what makes left factors those of the instruction; the other words of both factors, and
+// their product.
 constexpr int kCorrecting = 4, kWidening = 4;
+// Four columns of what is too much, and what turns a factor's first bit.
+constexpr int kCorrectingFour = 6;
 
 // From wide to narrow: the first that the target has counts.
 const DotRow kDotsOfX86[] = {
@@ -41,8 +44,10 @@ const DotRow kWordsOfX86[] = {
 };
 
 const DotRow kDotsOfAArch64[] = {
-    {"dotprod", {DotProduct::kI8I8, 4}}, {"dotprod", {DotProduct::kU8U8, 4}}, {"i8mm", {DotProduct::kU8I8, 4}},
-    {"i8mm", {DotProduct::kMatI8I8, 4}}, {"bf16", {DotProduct::kBF16Odd, 4}}, {"bf16", {DotProduct::kMatBF16Odd, 4}},
+    {"dotprod", {DotProduct::kI8I8, 4}},    {"dotprod", {DotProduct::kU8U8, 4}},
+    {"i8mm", {DotProduct::kU8I8, 4}},       {"dotprod", {DotProduct::kU8I8, 4, kCorrectingFour}},
+    {"i8mm", {DotProduct::kMatI8I8, 4}},    {"bf16", {DotProduct::kBF16Odd, 4}},
+    {"bf16", {DotProduct::kMatBF16Odd, 4}},
 };
 
 template <size_t N>

@@ -206,7 +206,6 @@ TEST(CodegenAArch64, DotProductsTakeGroupsOfRegistersThatAreLoadedWhole) {
   }
 }
 
-// Of windows of rows that lie at constant distances: each access adds its own, and no pointer waits on the stack.
 // Whole vectors are interleaved: LLVM moves parts of them element by element, which took a minute.
 TEST(CodegenAArch64, SveTurnsTilesByInterleavingThem) {
   for (const char* type : {"uint8", "int16", "float32"}) {
@@ -219,6 +218,22 @@ TEST(CodegenAArch64, SveTurnsTilesByInterleavingThem) {
   }
 }
 
+// Cores that multiply signed bytes only: left factors are turned, a register of four groups at once, and what that adds
+// to a sum is taken off it behind the loop.
+TEST(CodegenAArch64, UnsignedBytesAreTurnedForTheSignedProduct) {
+  const te::Tensor A = te::placeholder({256, 512}, "uint8", "A"), B = te::placeholder({512, 256}, "int8", "B");
+  const te::IterVar k = te::reduce_axis(0, 512, "k");
+  const te::Tensor C = te::compute(
+      {256, 256},
+      [&](te::Var i, te::Var j) { return te::sum(te::astype(A(i, k), "int32") * te::astype(B(k, j), "int32"), {k}); },
+      "C");
+  const std::string loop = inner_loop(assembly({A, B, C}, core("neoverse-n1")), "sdot");
+  EXPECT_GE(lines_with(loop, ".4b["), 64) << loop;
+  EXPECT_LE(lines_with(loop, "eor\t"), 6) << loop;
+  EXPECT_EQ(lines_with(loop, "ld1r") + lines_with(loop, "sp"), 0) << loop;
+}
+
+// Of windows of rows that lie at constant distances: each access adds its own, and no pointer waits on the stack.
 TEST(CodegenAArch64, LoadsAddConstantsToOnePointer) {
   const te::Tensor A = te::placeholder({1, 58, 58, 96}, "float32", "A"),
                    W = te::placeholder({3, 3, 96}, "float32", "W");

@@ -20,7 +20,7 @@ std::string corrected(const std::string& body) {
   ir::walk(program.body, [&](const ir::Stmt& s) {
     const auto* loop = ir::as<ir::For>(s);
     if (loop == nullptr) return true;
-    const std::optional<ir::Stmt> without = without_signs(*loop, 16);
+    const std::optional<ir::Stmt> without = with_other_signs(*loop, {ir::Fn::kDotI8I8, ir::Fn::kDotU8I8, 16});
     if (without) out = ir::to_string(*without);
     return false;
   });
@@ -45,6 +45,28 @@ for k in 0..8:
 S[0 : 16] = S[0 : 16] - excess[0 : 16]
 S[16 : 16] = S[16 : 16] - excess[0 : 16]
 S[32 : 16] = S[32 : 16] - excess[16 : 16]
+)");
+}
+
+// The other way round: the only product is of signed bytes.
+TEST(CodegenSignedDots, OfLeftFactorsWithoutASign) {
+  const ir::Program program = parse(R"(kernel k(A: uint8[64], B: int8[4096], C: out int32[64]):
+  alloc S: int32[64] local
+  for k in 0..8:
+    S[0 : 4] = dot_u8i8(S[0 : 4], A[k * 4 : 4], B[k * 64 : 16])
+)");
+  std::string out;
+  ir::walk(program.body, [&](const ir::Stmt& s) {
+    if (const auto* loop = ir::as<ir::For>(s))
+      out = ir::to_string(*with_other_signs(*loop, {ir::Fn::kDotU8I8, ir::Fn::kDotI8I8, 4}));
+    return true;
+  });
+  EXPECT_EQ(out, R"(alloc excess: int32[4] local
+excess[0 : 4] = 0i32
+for k in 0..8:
+  excess[0 : 4] = dot_i8i8(excess[0 : 4], -128i8, B[k * 64 : 16])
+  S[0 : 4] = dot_i8i8(S[0 : 4], reinterpret(int8, A[k * 4 : 4]) ^ -128i8, B[k * 64 : 16])
+S[0 : 4] = S[0 : 4] - excess[0 : 4]
 )");
 }
 

@@ -61,7 +61,7 @@ TEST(TargetAbilities, OfCpus) {
        128,
        32,
        "lane_products fma rounding float16",
-       {{kI8I8, 4}, {kU8U8, 4}}},
+       {{kI8I8, 4}, {kU8U8, 4}, {kU8I8, 4, 6}}},
       {"-mtriple=aarch64-linux-gnu -mattr=+dotprod,+i8mm,+bf16",
        128,
        32,

@@ -95,6 +95,16 @@ constexpr std::pair<std::string_view, int> kSveBits[] = {{"neoverse-v1", 256}, {
 
 }  // namespace
 
+std::string_view core_of(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kProducts[] = {{"apple-m1", "apple-a14"},
+                                                                         {"apple-m2", "apple-a15"},
+                                                                         {"apple-m3", "apple-a16"},
+                                                                         {"cobalt-100", "neoverse-n2"},
+                                                                         {"grace", "neoverse-v2"}};
+  const auto product = std::ranges::find(kProducts, name, &std::pair<std::string_view, std::string_view>::first);
+  return product == std::end(kProducts) ? name : product->second;
+}
+
 int sve_bits_of(std::string_view cpu) {
   for (const auto& [name, bits] : kSveBits)
     if (cpu == name) return bits;

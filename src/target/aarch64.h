@@ -17,6 +17,8 @@ std::set<std::string> features_of(uint64_t hwcap, uint64_t hwcap2);
 std::pair<uint64_t, uint64_t> hwcaps_of(const std::set<std::string>& features);
 // Empty: a core that is not known, or with features that it never had.
 std::string name_of(uint32_t midr, const std::set<std::string>& features);
+// What LLVM calls the cores of a product that compilers take as a name; others as they are.
+std::string_view core_of(std::string_view name);
 // The length of SVE's vectors in all cores of that name; 0 where it is not known, or there is no SVE.
 int sve_bits_of(std::string_view cpu);
 

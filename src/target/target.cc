@@ -87,7 +87,8 @@ bool is_positive(const std::string& value) {
 
 // Those that TVM has beside them choose among its schedules, boards and libraries: nothing here depends on them.
 const Option kOptions[] = {
-    {"-mcpu", [](Words& words, const std::string& value) { return words.cpu = value, std::string(); }},
+    {"-mcpu",
+     [](Words& words, const std::string& value) { return words.cpu = target::aarch64::core_of(value), std::string(); }},
     {"-mattr",
      [](Words& words, const std::string& value) {
        const std::vector<std::string> more = split(value, ',');

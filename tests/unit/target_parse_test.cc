@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "src/support/nearest.h"
+#include "src/target/aarch64.h"
 #include "src/target/cpu.h"
 #include "src/target/cuda.h"
 #include "src/target/triple.h"
@@ -98,6 +99,12 @@ TEST(TargetParse, OptionsOfTvmAreUnderstood) {
   contains(error_of("c -keys="), "-keys needs a value");
   contains(error_of("c -runtime=c"), "not \"-runtime=c\"");
   contains(error_of("c -libz=cblas"), "did you mean -libs?");
+}
+
+TEST(TargetParse, ProductsAreTheirCores) {
+  EXPECT_EQ(target::aarch64::core_of("apple-m1"), "apple-a14");
+  EXPECT_EQ(target::aarch64::core_of("grace"), "neoverse-v2");
+  EXPECT_EQ(target::aarch64::core_of("cortex-a72"), "cortex-a72");
 }
 
 TEST(TargetParse, SveIsOfAFixedLength) {

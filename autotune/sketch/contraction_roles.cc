@@ -128,10 +128,8 @@ std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis, 
     if (d == roles.lanes) continue;
     const int64_t alike = vectors.uses(axis) ? vectors.shared_along(axis) : 0;  // rows of a group read the same
     const bool row = axis.extent >= least_rows && broadcast.uses(axis) && (!vectors.uses(axis) || alike >= kLeastAlike);
-    if (row && alike > 0 && roles.rows < 0)
+    if (row && roles.rows < 0)
       roles.rows = d, roles.row_group = alike;
-    else if (row && alike == 0 && roles.rows < 0)
-      roles.rows = d;
     else if (row && alike == 0 && roles.share < 0)
       roles.share = d;
     else

@@ -43,7 +43,8 @@ std::optional<uint8_t> turned_by(const llvm::User* user) {
   const auto* by = binary && binary->getOpcode() == llvm::Instruction::Xor
                        ? llvm::dyn_cast<llvm::Constant>(binary->getOperand(1))
                        : nullptr;
-  const auto* bits = by ? llvm::dyn_cast_or_null<llvm::ConstantInt>(by->getSplatValue()) : nullptr;
+  const llvm::Constant* each = by && by->getType()->isVectorTy() ? by->getSplatValue() : nullptr;
+  const auto* bits = llvm::dyn_cast_or_null<llvm::ConstantInt>(each);
   if (!bits || !bits->getValue().isSplat(8)) return {};
   return static_cast<uint8_t>(bits->getValue().trunc(8).getZExtValue());
 }

@@ -19,9 +19,9 @@ namespace tw::lower {
 // In elements from the buffer's first.
 ir::Expr element_offset(const Access&);
 
+// One question: it is asked once, by run() or by within(), of accesses that outlive it.
 class Meeting {
  public:
-  // Of references.
   Meeting(const Access& a, const Access& b, const LaunchIndices& launch, const std::unordered_set<uint64_t>& changing);
 
   Verdict run(Apart apart);

@@ -1,3 +1,4 @@
+// Reading files whole, as everybody here does it.
 #pragma once
 
 #include <optional>

@@ -74,14 +74,14 @@ Value* Emitter::emit_uncached(const Expr& expr) {
         TW_CHECK(found != frame_.vars.end(), "variable " + v.var.name() + " is not in scope");
         return found->second;
       },
-      [&](const ir::Cast& cast) -> Value* { return emit_cast(type, cast.value); },      //
-      [&](const ir::Binary& binary) -> Value* { return emit_binary(binary); },          //
-      [&](const ir::Not& n) -> Value* { return b_.CreateNot(emit(n.a)); },              //
-      [&](const ir::Select& select) -> Value* { return emit_select(select); },          //
-      [&](const ir::Load& load) -> Value* { return emit_load(load, type); },            //
-      [&](const ir::Call& call) -> Value* { return emit_call(call, type); },            //
-      [&](const ir::Ramp& ramp) -> Value* { return emit_ramp(ramp); },                  //
-      [&](const ir::Broadcast& c) -> Value* { return splat(emit(c.value), c.lanes); },  //
+      [&](const ir::Cast& cast) -> Value* { return emit_cast(type, cast.value); },          //
+      [&](const ir::Binary& binary) -> Value* { return emit_binary(binary); },              //
+      [&](const ir::Not& n) -> Value* { return b_.CreateNot(emit(n.a)); },                  //
+      [&](const ir::Select& select) -> Value* { return emit_select(select); },              //
+      [&](const ir::Load& load) -> Value* { return emit_load(load, type); },                //
+      [&](const ir::Call& call) -> Value* { return emit_call(call, type); },                //
+      [&](const ir::Ramp& ramp) -> Value* { return emit_ramp(ramp); },                      //
+      [&](const ir::Broadcast& broadcast) -> Value* { return emit_broadcast(broadcast); },  //
       [&](const ir::Let& let) -> Value* {
         frame_.vars[let.var.id()] = emit(let.value);
         if (let.var.type().is_index()) bounds_[let.var.id()] = ir::interval_of(let.value, bounds_);
@@ -93,6 +93,17 @@ Value* Emitter::emit_uncached(const Expr& expr) {
       },
       [&](const ir::CallExtern& c) -> Value* { return emit_extern(c, type); },  //
       [&](const ir::Address& a) -> Value* { return emit_address(a); });
+}
+
+// A comparison of data is made in each lane, as wide as those of most sums: of a single one LLVM makes a branch, which
+// data decide.
+Value* Emitter::emit_broadcast(const ir::Broadcast& broadcast) {
+  constexpr int kBits = 32;
+  const auto* both = ir::as<ir::Binary>(broadcast.value);
+  const Type compared = both ? both->a.type() : Type();
+  if (!both || !broadcast.value.type().is_bool() || compared.is_index() || compared.bits > kBits || may_fault(both->b))
+    return splat(emit(broadcast.value), broadcast.lanes);
+  return emit(ir::binary(both->op, ir::broadcast(both->a, broadcast.lanes), ir::broadcast(both->b, broadcast.lanes)));
 }
 
 Value* Emitter::emit_ramp(const ir::Ramp& ramp) {

@@ -78,14 +78,18 @@ void Emitter::emit_if(const ir::If& branch) {
     CacheLevel level(*this);
     b_.CreateCondBr(emit(branch.cond), then, otherwise);
   }
-  b_.SetInsertPoint(then);
-  emit(branch.then);
-  b_.CreateBr(after);
+  const ir::Bounds outside = bounds_;
+  const auto emit_arm = [&](BasicBlock* at, const Stmt& arm, const ir::Expr& holds) {
+    b_.SetInsertPoint(at);
+    bounds_ = ir::bounds_where(holds, outside);
+    emit(arm);
+    b_.CreateBr(after);
+    bounds_ = outside;
+  };
+  emit_arm(then, branch.then, branch.cond);
   if (branch.otherwise) {
     frame_.tiles.held.clear();
-    b_.SetInsertPoint(otherwise);
-    emit(branch.otherwise);
-    b_.CreateBr(after);
+    emit_arm(otherwise, branch.otherwise, ir::logical_not(branch.cond));
   }
   b_.SetInsertPoint(after);
 }

@@ -146,6 +146,7 @@ class Emitter {
   std::optional<OtherSigns> other_signs() const;
   llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* part(llvm::Value* vector, int i, int parts);
+  llvm::Value* emit_dot_of_pairs(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_dot_of_words(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* terms_of_lanes(llvm::Value* rows, const ir::DotForm& form, int (ir::DotForm::*at)(int, int) const);
   llvm::Value* repeated(llvm::Value* group, int lanes, llvm::Type* word);
@@ -161,6 +162,7 @@ class Emitter {
   llvm::Value* emit_extern(const ir::CallExtern& call, ir::Type type);  // emit_extern.cc
   llvm::Value* emit_address(const ir::Address& address);
   llvm::Value* emit_prefetch(const ir::Expr& address);
+  llvm::Value* emit_broadcast(const ir::Broadcast& broadcast);
   llvm::Value* emit_ramp(const ir::Ramp& ramp);
   llvm::Value* emit_cast(ir::Type to, const ir::Expr& value);
   llvm::Value* emit_saturated(ir::Type to, ir::Type from, llvm::Value* value);

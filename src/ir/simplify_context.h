@@ -99,6 +99,7 @@ class Simplifier {
   void leave(Scope);
   void assume(const Expr& condition, bool holds);
   void assume_negative(const Linear&);
+  void assume_quotient_at_most(const Expr& x, int64_t by, int64_t most);
   void assume_at_least(const Expr&, int64_t least);
 
   struct Fact {
@@ -107,6 +108,7 @@ class Simplifier {
   };
 
   const Bounds& bounds_;
+  bool quotients_ = false;        // whether conditions on x // c narrow x; subscripts are written as for all of them
   KnownById<Interval> ranges_;    // loops, lets and reductions on the way here; narrowed by conditions
   KnownById<Expr> replacements_;  // variables that have one value
   std::vector<Linear> negative_;  // forms that are below 0 here

@@ -178,12 +178,18 @@ void Simplifier::assume_negative(const Linear& form) {
   if (form.overflow) return;
   for (const Term& t : form.terms) {
     const auto* v = as<VarRef>(t.atom);
-    if (!v && !(t.factor < 0 && holds_product(t.atom))) continue;
+    const auto* q = quotients_ ? as<Binary>(t.atom) : nullptr;
+    const auto by = q && q->op == BinOp::kFloorDiv ? as_int(q->b) : std::nullopt;
+    if (!v && !by && !(t.factor < 0 && holds_product(t.atom))) continue;
     Linear rest = form;
     rest.add(t.atom, -t.factor);
     rest.normalise();
     const Interval most = shifted(scaled(interval(rest), -1), -1);  // factor * v <= -rest - 1
     if (most.hi == Interval::kPosInf) continue;
+    if (by && t.factor > 0) {
+      assume_quotient_at_most(q->a, *by, floor_div(most.hi, t.factor));
+      continue;
+    }
     if (!v) {
       assume_at_least(t.atom, ceil_div(most.hi, t.factor));
       continue;
@@ -194,6 +200,15 @@ void Simplifier::assume_negative(const Linear& form) {
     intervals_.clear();
   }
   negative_.push_back(form);
+}
+
+// x // by <= most  ==>  x < (most + 1) * by
+void Simplifier::assume_quotient_at_most(const Expr& x, int64_t by, int64_t most) {
+  int64_t end;
+  if (by <= 0 || __builtin_add_overflow(most, 1, &end) || __builtin_mul_overflow(end, -by, &end)) return;
+  Linear below = Linear::point(end);
+  below.add(decompose(x), 1);
+  assume_negative(below);
 }
 
 // Of a product, a quotient or a minimum: what is not zero has no factor that is.
@@ -218,6 +233,7 @@ void Simplifier::assume_at_least(const Expr& e, int64_t least) {
 }
 
 Bounds Simplifier::where(const Expr& condition) {
+  quotients_ = true;
   assume(expr(condition), true);
   Bounds out = bounds_;
   for (const auto& [id, range] : ranges_) out[id] = range;

@@ -252,6 +252,26 @@ TEST(CodegenLanes, EverySecondElementIsSortedOutOfVectors) {
   EXPECT_EQ(llvm.find("masked.gather"), std::string::npos) << "no register holds what is read at places that vary";
 }
 
+// What a condition on data leaves out of sums in registers is left out lane by lane, without a jump that data decide.
+TEST(CodegenLanes, DataThatDecideForAllLanesAreNoBranch) {
+  const ir::Program program = parse(R"(kernel k(A: float32[64], M: int32[64], B: float32[1024], C: out float32[16]):
+  alloc S: float32[16] local
+  S[0 : 16] = 0.0
+  for k in 0..64:
+    S[0 : 16] = select(M[k] != 0i32 and A[k] > 0.25, S[0 : 16] + A[k] * B[k * 16 : 16], S[0 : 16])
+  C[0 : 16] = S[0 : 16]
+)");
+  std::vector<float> a(64), b(1024);
+  std::vector<int32_t> m(64);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 7);
+  for (size_t i = 0; i < m.size(); ++i) m[i] = i % 3 == 0 ? 0 : 1, a[i] = static_cast<float>(i % 5) / 4;
+  expect_all_agree(program, {bytes_of(a), bytes_of(m), bytes_of(b), Bytes(64, 1)});
+  for (const char* cpu : {"x86-64-v3", "x86-64-v4"}) {
+    const std::string text = build(program, parse_target("llvm -mcpu=" + std::string(cpu)))->source("asm");
+    EXPECT_EQ(text.find("comiss"), std::string::npos) << text;
+  }
+}
+
 // A statement that stores what the next one reads ends the tile.
 TEST(CodegenLanes, ColumnsThatAreStoredBetweenAreReadAgain) {
   std::string text = "kernel k(C: out float32[64]):\n  for i in 0..64:\n    C[i] = float32(i)\n";

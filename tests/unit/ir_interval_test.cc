@@ -53,6 +53,18 @@ TEST_F(Proofs, CommonTermsCancel) {
   EXPECT_TRUE(can_prove(Expr(x) < 5 || Expr(x) >= 5, bounds));
 }
 
+TEST_F(Proofs, ConditionsNarrowWhatTheyCompare) {
+  const auto where = [&](const Expr& condition) { return bounds_where(condition, bounds).at(io.id()); };
+  EXPECT_EQ(where(Expr(io) < 7), (Interval{0, 6}));
+  EXPECT_EQ(where(floordiv(io, 8) <= 1), (Interval{0, 15}));
+  EXPECT_EQ(where(floordiv(Expr(io) + 3, 8) <= 1), (Interval{0, 12}));
+  EXPECT_EQ(where(floordiv(io, 8) >= 2), (Interval{16, 42}));
+  EXPECT_EQ(where(logical_not(floordiv(io, 8) <= 1)), (Interval{16, 42}));
+  EXPECT_EQ(where(floordiv(io, 8) * 5 + ii < 10), (Interval{0, 15}));
+  EXPECT_EQ(where(eq(floordiv(io, 8), 0)), (Interval{0, 7}));
+  EXPECT_EQ(where(floordiv(io, 8) < int64_t{1} << 62), (Interval{0, 42}));
+}
+
 TEST_F(Proofs, ManyMinimaCostLittle) {
   Expr sum = x;
   for (int n = 0; n < 5; ++n) sum = sum + min(Expr(x) * n, Expr(y) * (n + 1)) - max(Expr(x) - n, Expr(io) * n);

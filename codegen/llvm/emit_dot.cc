@@ -83,7 +83,8 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
       {Fn::kDotI8I8, "dotprod", I::aarch64_neon_sdot},  {Fn::kDotU8U8, "dotprod", I::aarch64_neon_udot},
       {Fn::kDotU8I8, "i8mm", I::aarch64_neon_usdot},    {Fn::kMatI8I8, "i8mm", I::aarch64_neon_smmla},
       {Fn::kDotBF16Odd, "bf16", I::aarch64_neon_bfdot}, {Fn::kMatBF16Odd, "bf16", I::aarch64_neon_bfmmla}};
-  if (fn == Fn::kDotU8I8 && !target_.has("i8mm") && target_.has("dotprod")) {
+  if (!target_.has("neon")) return nullptr;
+  if (fn == Fn::kDotU8I8 && !target_.has("i8mm")) {
     Value* signed_a = b_.CreateXor(a, llvm::ConstantInt::get(a->getType(), 0x80));
     Value* sum = emit_dot_of_aarch64(Fn::kDotI8I8, c, signed_a, b);
     for (int half = 0; half < 2; ++half)  // of 128
@@ -91,7 +92,8 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
     return sum;
   }
   const auto* row = std::ranges::find(kInstructions, fn, &Instruction::fn);
-  if (row == std::end(kInstructions) || !target_.has(row->feature) || lanes_of(c) % kLanes != 0) return nullptr;
+  if (row == std::end(kInstructions) || lanes_of(c) % kLanes != 0) return nullptr;
+  if (!target_.has(row->feature)) return emit_dot_of_pairs(fn, c, a, b);
   const int parts = lanes_of(c) / kLanes;
   const ir::DotForm form = ir::dot_form(fn);
   auto* operand = form.left.is_half() ? llvm::FixedVectorType::get(b_.getBFloatTy(), 8)
@@ -113,12 +115,56 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
   return llvm::concatenateVectors(b_, sums);
 }
 
+// Of a NEON without an instruction for four bytes: products of the first two of each lane are words, and the next
+// instruction adds neighbours among them to the sums; then those of the last two.
+Value* Emitter::emit_dot_of_pairs(Fn fn, Value* c, Value* a, Value* b) {
+  namespace I = llvm::Intrinsic;
+  constexpr int kLanes = 4, kGroup = 4, kBytes = kLanes * kGroup;
+  if (fn != Fn::kDotI8I8 && fn != Fn::kDotU8U8) return nullptr;
+  const bool has_sign = fn == Fn::kDotI8I8;
+  auto *bytes = llvm::FixedVectorType::get(b_.getInt8Ty(), kBytes),
+       *words = llvm::FixedVectorType::get(b_.getInt16Ty(), kBytes / 2),
+       *lanes = llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes);
+  llvm::Function* multiply =
+      compat::intrinsic(module_, has_sign ? I::aarch64_neon_smull : I::aarch64_neon_umull, {words});
+  llvm::Function* neighbours =
+      compat::intrinsic(module_, has_sign ? I::aarch64_neon_saddlp : I::aarch64_neon_uaddlp, {lanes, words});
+  llvm::Function* lookup = compat::intrinsic(module_, I::aarch64_neon_tbl1, {bytes});
+  // The first two bytes of all lanes, then the last two: an order that no instruction but a lookup makes in one.
+  const auto by_halves = [&](Value* factors) {
+    const bool for_all = lanes_of(factors) == kGroup;
+    std::vector<llvm::Constant*> order;
+    for (int half = 0; half < 2; ++half)
+      for (int lane = 0; lane < kLanes; ++lane)
+        for (int byte = 0; byte < 2; ++byte)
+          order.push_back(b_.getInt8(static_cast<uint8_t>((for_all ? 0 : lane * kGroup) + 2 * half + byte)));
+    if (for_all) {
+      std::vector<int> widened(kBytes, llvm::PoisonMaskElem);
+      std::iota(widened.begin(), widened.begin() + kGroup, 0);
+      factors = b_.CreateShuffleVector(factors, widened);
+    }
+    return b_.CreateCall(lookup, {factors, llvm::ConstantVector::get(order)});
+  };
+  const bool for_all = lanes_of(a) < lanes_of(b);
+  const int parts = lanes_of(c) / kLanes;
+  std::vector<Value*> sums;
+  for (int i = 0; i < parts; ++i) {
+    Value *left = by_halves(for_all ? a : part(a, i, parts)), *right = by_halves(part(b, i, parts)),
+          *sum = part(c, i, parts);
+    for (const int half : {0, 1})
+      sum = b_.CreateAdd(
+          sum, b_.CreateCall(neighbours, {b_.CreateCall(multiply, {part(left, half, 2), part(right, half, 2)})}));
+    sums.push_back(sum);
+  }
+  return llvm::concatenateVectors(b_, sums);
+}
+
 // Products of bytes for which the only instruction takes left factors of the other sign.
 std::optional<OtherSigns> Emitter::other_signs() const {
   const Abilities& has = target_.abilities;
   if (target_.has("avx512vnni") || target_.has("avxvnni"))
     return OtherSigns{Fn::kDotI8I8, Fn::kDotU8I8, has.dot_lanes(DotProduct::kI8I8)};
-  if (target_.has("dotprod") && !target_.has("i8mm"))
+  if (target_.has("neon") && !target_.has("i8mm"))
     return OtherSigns{Fn::kDotU8I8, Fn::kDotI8I8, has.dot_lanes(DotProduct::kU8I8)};
   return std::nullopt;
 }

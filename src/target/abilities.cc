@@ -27,6 +27,8 @@ struct DotRow {
 constexpr int kCorrecting = 4, kWidening = 4;
 // Four columns of what is too much, and what turns a factor's first bit.
 constexpr int kCorrectingFour = 6;
+// Two orders of bytes, and products.
+constexpr int kPairing = 4;
 
 // From wide to narrow: the first that the target has counts.
 const DotRow kDotsOfX86[] = {
@@ -48,6 +50,13 @@ const DotRow kDotsOfAArch64[] = {
     {"i8mm", {DotProduct::kU8I8, 4}},       {"dotprod", {DotProduct::kU8I8, 4, kCorrectingFour}},
     {"i8mm", {DotProduct::kMatI8I8, 4}},    {"bf16", {DotProduct::kBF16Odd, 4}},
     {"bf16", {DotProduct::kMatBF16Odd, 4}},
+};
+
+// Products of bytes are words, of which an instruction adds two to each lane.
+const DotRow kPairsOfAArch64[] = {
+    {"neon", {DotProduct::kI8I8, 4, kPairing}},
+    {"neon", {DotProduct::kU8U8, 4, kPairing}},
+    {"neon", {DotProduct::kU8I8, 4, kPairing + kCorrectingFour}},
 };
 
 template <size_t N>
@@ -106,6 +115,8 @@ Abilities abilities_of(std::string_view kind, std::string_view triple, const std
   if (kind == "c") abilities.tiles = {}, abilities.scaling = false;  // it has no words for them
   // A C compiler makes more of the plain products.
   if (kind != "c" && architecture == "x86_64") add_dots(kWordsOfX86, Features(features), abilities);
+  if (kind != "c" && architecture == "aarch64" && !abilities.masks)
+    add_dots(kPairsOfAArch64, Features(features), abilities);
   return abilities;
 }
 

@@ -9,7 +9,7 @@ import pytest
 import tensorwright as tw
 from tensorwright import te
 
-N1, V1 = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"
+A72, N1, V1 = (f"llvm -mtriple=aarch64-linux-gnu -mcpu={cpu}" for cpu in ("cortex-a72", "neoverse-n1", "neoverse-v1"))
 S8S8, U8U8, U8S8 = ("int8", "int8", "int32"), ("uint8", "uint8", "int32"), ("uint8", "int8", "int32")
 BF16 = ("bfloat16", "bfloat16", "float32")
 
@@ -38,6 +38,7 @@ def conv2d(types):
 
 @pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
 @pytest.mark.parametrize("target, types, products, convolutions", [
+    (A72, S8S8, "neon_sdot_4x4", "neon_sdot_4x4"), (A72, U8S8, "neon_usdot_4x4", "neon_usdot_4x4"),
     (N1, S8S8, "neon_sdot_4x4", "neon_sdot_4x4"), (N1, U8U8, "neon_udot_4x4", "neon_udot_4x4"),
     (V1, S8S8, "neon_smmla_2x2x8", "neon_sdot_4x4"), (V1, U8U8, "neon_udot_4x4", "neon_udot_4x4"),
     (V1, U8S8, "neon_usdot_4x4", "neon_usdot_4x4"), (V1, BF16, "neon_bfmmla_2x2x4", "neon_bfdot_4x2"),

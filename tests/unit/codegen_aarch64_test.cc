@@ -233,6 +233,23 @@ TEST(CodegenAArch64, UnsignedBytesAreTurnedForTheSignedProduct) {
   EXPECT_EQ(lines_with(loop, "ld1r") + lines_with(loop, "sp"), 0) << loop;
 }
 
+// Cores without a product of four bytes: of each register two products make words, which are added by pairs.
+TEST(CodegenAArch64, BytesAreMultipliedByPairsWhereNothingTakesFour) {
+  for (const char* type : {"int8", "uint8"}) {
+    const te::Tensor A = te::placeholder({256, 512}, type, "A"), B = te::placeholder({512, 256}, type, "B");
+    const te::IterVar k = te::reduce_axis(0, 512, "k");
+    const te::Tensor C = te::compute(
+        {256, 256},
+        [&](te::Var i, te::Var j) { return te::sum(te::astype(A(i, k), "int32") * te::astype(B(k, j), "int32"), {k}); },
+        "C");
+    const std::string loop = inner_loop(assembly({A, B, C}, core("cortex-a72")), *type == 'u' ? "uadalp" : "sadalp");
+    EXPECT_GE(lines_with(loop, "adalp\t"), 64) << loop;
+    EXPECT_EQ(lines_with(loop, "mull\t") + lines_with(loop, "mull2\t"), lines_with(loop, "adalp\t")) << loop;
+    EXPECT_LE(4 * lines_with(loop, "tbl\t"), lines_with(loop, "adalp\t")) << loop;
+    EXPECT_EQ(lines_with(loop, "shll") + lines_with(loop, "sp"), 0) << loop;
+  }
+}
+
 // Of windows of rows that lie at constant distances: each access adds its own, and no pointer waits on the stack.
 TEST(CodegenAArch64, LoadsAddConstantsToOnePointer) {
   const te::Tensor A = te::placeholder({1, 58, 58, 96}, "float32", "A"),

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "src/ir/equal.h"
 #include "src/ir/parse.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
@@ -29,7 +30,7 @@ bool is_required(const Stmt& s) {
   return e && requirement_in(e->value);
 }
 
-// They are of the sizes, so the same for all, and stand before everything else.
+// They stand before everything else.
 Program without_requirements(const Program& p) {
   const auto* all = as<Seq>(p.body);
   if (!all) return p;
@@ -37,6 +38,45 @@ Program without_requirements(const Program& p) {
   std::erase_if(rest, is_required);
   Program out = p;
   out.body = seq(std::move(rest));
+  return out;
+}
+
+// A program, and for which sizes it is: above one bound, up to another.
+struct Part {
+  const Program* program;
+  std::optional<int64_t> above, up_to;
+};
+
+// What all programs require is required of every size, what some do of their own.
+std::vector<Stmt> requirements_of(const std::vector<Part>& parts, const Program& merged, const Expr& size) {
+  struct Wanted {
+    Requirement what;
+    std::vector<const Part*> by = {};
+  };
+  std::vector<Wanted> all;
+  for (const Part& part : parts) {
+    Substitution sizes;
+    for (size_t i = 0; i < merged.scalars.size(); ++i) sizes[part.program->scalars[i].id()] = Expr(merged.scalars[i]);
+    for (const Requirement& r : ir::requirements_of(*part.program)) {
+      const Expr test = substitute(r.test, sizes);
+      auto known = std::ranges::find_if(all, [&](const Wanted& wanted) { return equal(wanted.what.test, test); });
+      if (known == all.end()) known = all.insert(known, Wanted{Requirement{test, r.text}, {}});
+      if (known->by.empty() || known->by.back() != &part) known->by.push_back(&part);
+    }
+  }
+  std::vector<Stmt> out;
+  for (const auto& [what, by] : all) {
+    if (by.size() == parts.size()) {
+      out.push_back(as_statement(what));
+      continue;
+    }
+    for (const Part* part : by) {
+      Expr test = what.test;
+      if (part->above) test = size <= Expr(*part->above) || test;
+      if (part->up_to) test = Expr(*part->up_to) < size || test;
+      out.push_back(as_statement({test, what.text}));
+    }
+  }
   return out;
 }
 
@@ -68,6 +108,8 @@ Result<Program> by_size(const std::string& size, const std::vector<std::pair<int
   const Text last = text_of(otherwise);
   std::string text = last.takes;
   size_t depth = 0;
+  std::vector<Part> parts;
+  std::optional<int64_t> above;
   for (const auto& [bound, program] : bounded) {
     const Text one = text_of(program);
     if (one.takes != last.takes)
@@ -76,13 +118,13 @@ Result<Program> by_size(const std::string& size, const std::vector<std::pair<int
     text += margin + "if " + size + " <= " + std::to_string(bound) + ":\n" + indented(one.body, depth + 2) + margin +
             "else:\n";
     depth += 2;
+    parts.push_back({&program, above, bound});
+    above = bound;
   }
+  parts.push_back({&otherwise, above, {}});
   TW_TRY(Program merged, parse_program(text + indented(last.body, depth)));
-  Substitution sizes;
-  for (size_t i = 0; i < merged.scalars.size(); ++i) sizes[otherwise.scalars[i].id()] = Expr(merged.scalars[i]);
-  std::vector<Stmt> all;
-  for (const Requirement& r : requirements_of(otherwise))
-    all.push_back(as_statement({substitute(r.test, sizes), r.text}));
+  const Var at = *std::find_if(merged.scalars.begin(), merged.scalars.end(), is_size);
+  std::vector<Stmt> all = requirements_of(parts, merged, at);
   all.push_back(merged.body);
   merged.body = seq(std::move(all));
   return merged;

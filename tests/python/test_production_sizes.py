@@ -50,6 +50,25 @@ def test_bools_that_are_packed_have_a_byte_each(tmp_path):
     assert subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout == str(3 * 64 * 16)
 
 
+def test_what_a_schedule_requires_counts_where_it_runs():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1, name="B")
+    by_quarters, plain = te.create_schedule(B), te.create_schedule(B)
+    by_quarters[B].split(B.op.axis[0], factor=n // 4)  # of at least one
+    for schedules, otherwise, refused in (({8: by_quarters}, plain, {1, 2, 3}), ({3: plain}, by_quarters, set()), ({8: plain}, by_quarters, set()),
+                                          ({2: plain, 8: by_quarters}, plain, {3})):
+        f = tw.build(tw.aot.BySize(n, schedules, otherwise=otherwise, args=[A, B]))
+        for size in (1, 2, 3, 4, 8, 9, 30):
+            a, b = np.arange(size, dtype="float32"), np.zeros(size, "float32")
+            if size in refused:
+                with pytest.raises(tw.ArgumentError, match="n // 4"):
+                    f(a, b)
+            else:
+                f(a, b)
+                assert (b == a + 1).all()
+
+
 SIZES = {1: 3, 3: 3, 4: 64, 64: 64, 65: None, 200: None}
 
 

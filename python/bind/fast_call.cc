@@ -234,7 +234,8 @@ bool FastCall::has_shape(const Expected& expected, Array& array, const Memory& m
                                : extent.scalar >= 0 ? static_cast<py::ssize_t>(memory.scalars[extent.scalar])
                                                     : extent.number;
     const py::ssize_t given = array.shape[d], declared = expected.strides.empty() ? stride : expected.strides[d];
-    if (given != wanted || (given != 1 && array.strides && array.strides[d] * array.unit != declared)) return false;
+    const py::ssize_t apart = array.strides ? array.strides[d] * array.unit : stride;  // compact where nothing is said
+    if (given != wanted || (given != 1 && apart != declared)) return false;
     last += (given - 1) * declared;
     if (given > 1 && __builtin_mul_overflow(stride, given, &stride)) return false;
     if (given == 0 || stride > kMostBytes) return false;

@@ -130,7 +130,9 @@ Status check_one(const Kernel& kernel, size_t i, std::span<const ArrayView> view
   if (!strides_fit(spec, view)) {
     const std::string wanted =
         spec.strides.empty() ? "compact (row-major)" : "strided as declared, " + tuple(spec.strides);
-    return refuse(kernel, i, "must be " + wanted + ", not with strides " + tuple(view.strides) + " (in elements)")
+    const std::string given =
+        view.strides.empty() ? "compact (row-major)" : "with strides " + tuple(view.strides) + " (in elements)";
+    return refuse(kernel, i, "must be " + wanted + ", not " + given)
            << "pass a copy, or declare the placeholder with strides";
   }
   if (reinterpret_cast<uintptr_t>(view.data) % static_cast<size_t>(spec.dtype.bytes()) != 0)

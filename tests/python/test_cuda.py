@@ -116,6 +116,18 @@ class TestCalls:
             assert a.streams == [1, 1, 77, 77]
         """)
 
+    def test_strides_that_are_declared(self):
+        run("""
+            A, B = te.placeholder((4, 8), name="A", strides=[16, 1]), te.placeholder((4, 8), name="B")
+            C = te.compute((4, 8), lambda i, j: A[i, j] + B[i, j], name="C")
+            f = tw.build(tw.default_schedule(C, "cuda"), [A, B, C], target="cuda", name="add")
+            base, b, c = tw.device_array(random(64)), tw.device_array(random(32).reshape(4, 8)), tw.device_array(np.zeros((4, 8), "float32"))
+            f(Interface(base, (4, 8), strides=(64, 4)), b, c)
+            assert (c.numpy() == random(64).reshape(4, 16)[:, :8] + random(32).reshape(4, 8)).all()
+            for compact in (b, Exchanged(b)):
+                assert "argument 1 (A): must be strided as declared, (16, 1), not compact (row-major)" in refusal(f, compact, b, c)
+        """)
+
     def test_a_library_with_the_c_functions_of_dlpack(self):
         run("""
             f = tw.build(*pointwise(100), target="cuda", name="add")

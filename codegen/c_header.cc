@@ -300,7 +300,7 @@ const char* const kMemorySanitizer = R"(
 
 }  // namespace
 
-std::string c_header(const std::vector<HeaderKernel>& kernels) {
+std::string c_header(const std::vector<HeaderKernel>& kernels, const std::string& host) {
   std::string comments, declarations, functions;
   std::set<std::string> questions;
   for (const HeaderKernel& kernel : kernels) {
@@ -308,7 +308,7 @@ std::string c_header(const std::vector<HeaderKernel>& kernels) {
     comments += part.comment();
     declarations += part.declarations();
     functions += part.functions();
-    questions.insert(cpu_functions(kernel.variants[0].target));
+    questions.insert(cpu_functions(kernel.variants[0].target, host));
   }
   return "/* SPDX-License-Identifier: 0BSD\n * Made by " + release() + ".\n" + kRules + comments + c_abi() +
          kDefaultContext + kSizeFunctions + kWorkspace + kNoCpu + kMemorySanitizer +
@@ -317,10 +317,10 @@ std::string c_header(const std::vector<HeaderKernel>& kernels) {
          functions;
 }
 
-std::string c_header(const std::vector<ir::Program>& programs, const Target& target) {
+std::string c_header(const std::vector<ir::Program>& programs, const Target& target, const std::string& host) {
   std::vector<HeaderKernel> kernels;
   for (const ir::Program& program : programs) kernels.push_back({program.name, {{target, program, ""}}});
-  return c_header(kernels);
+  return c_header(kernels, host);
 }
 
 }  // namespace tw::codegen

@@ -26,7 +26,8 @@ struct HeaderKernel {
   std::vector<HeaderVariant> variants;
 };
 
-std::string c_header(const std::vector<HeaderKernel>& kernels);  // of one architecture
-std::string c_header(const std::vector<ir::Program>& programs, const Target& target);
+// Of one architecture. `host` is the triple of what launches those of devices.
+std::string c_header(const std::vector<HeaderKernel>& kernels, const std::string& host);
+std::string c_header(const std::vector<ir::Program>& programs, const Target& target, const std::string& host = {});
 
 }  // namespace tw::codegen

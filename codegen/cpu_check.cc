@@ -126,14 +126,13 @@ std::string condition_of_aarch64(const Target& target) {
   return condition;
 }
 
-bool is_aarch64(const Target& target) { return target::architecture_of(target.triple) == "aarch64"; }
+bool is_aarch64(const std::string& triple) { return target::architecture_of(triple) == "aarch64"; }
 
-// What launches the kernels of a device is code of the machine that made it.
-std::string launched_from() {
-  const bool arm = is_aarch64(Target::host());
+std::string launched_from(const std::string& host) {
+  const bool arm = is_aarch64(host);
   const std::string macro = arm ? "__aarch64__" : "__x86_64__", cpu = arm ? "AArch64" : "x86-64";
   return "#ifndef " + macro + "\n#error \"what launches these kernels is code for " + cpu +
-         ": save them on a machine that is one itself\"\n#endif\n";
+         ": save them for the machine that this is compiled for\"\n#endif\n";
 }
 
 }  // namespace
@@ -144,13 +143,13 @@ std::string cpu_condition(const Target& target, bool tiles) {
     return "tensorwright_cuda_runs(" + std::to_string(major) + ", " + std::to_string(minor) + (exact ? ", 1)" : ", 0)");
   }
   if (target.kind != "llvm") return "";  // C is compiled for whatever its compiler is told
-  return is_aarch64(target) ? condition_of_aarch64(target) : condition_of_x86(target, tiles);
+  return is_aarch64(target.triple) ? condition_of_aarch64(target) : condition_of_x86(target, tiles);
 }
 
-std::string cpu_functions(const Target& target) {
-  if (target.kind == "cuda") return kCudaContext + launched_from();
+std::string cpu_functions(const Target& target, const std::string& host) {
+  if (target.kind == "cuda") return kCudaContext + launched_from(host);
   if (target.kind != "llvm") return "";
-  return is_aarch64(target) ? kAArch64 : kX86;
+  return is_aarch64(target.triple) ? kAArch64 : kX86;
 }
 
 }  // namespace tw::codegen

@@ -13,7 +13,8 @@ namespace tw::codegen {
 // A C expression over the functions below; empty for code that any CPU of its compiler's runs, as that of target c.
 std::string cpu_condition(const Target& target, bool tiles);
 
-// Those functions, self-contained, for all targets of the architecture.
-std::string cpu_functions(const Target& target);
+// Those functions, self-contained, for all targets of the architecture. What launches kernels of a device is code for
+// `host`.
+std::string cpu_functions(const Target& target, const std::string& host);
 
 }  // namespace tw::codegen

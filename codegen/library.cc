@@ -232,12 +232,19 @@ Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKern
   return checked;
 }
 
+std::string launching_host(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options) {
+  for (const LibraryKernel& kernel : kernels)  // one architecture
+    if (!is_device(kernel.variants[0].target)) return kernel.variants[0].target.triple;
+  return options.host;
+}
+
 std::string library_header(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options) {
   std::vector<HeaderKernel> all;
   for (const LibraryKernel& kernel : kernels)
     for (HeaderKernel& part : header_kernels(kernel, options)) all.push_back(std::move(part));
   const std::string guard = "TENSORWRIGHT_LIBRARY_" + identifier(options.name);
-  return "#ifndef " + guard + "\n#define " + guard + "\n" + c_header(all) + "#endif\n";
+  return "#ifndef " + guard + "\n#define " + guard + "\n" + c_header(all, launching_host(kernels, options)) +
+         "#endif\n";
 }
 
 std::string short_name(const Target& target) {
@@ -258,10 +265,10 @@ std::string object_name(const LibraryKernel& kernel, const LibraryVariant& varia
 namespace {
 
 Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVariant& variant,
-                                   const LibraryOptions& options) {
+                                   const LibraryOptions& options, const std::string& host_triple) {
   const std::string file = object_name(kernel, variant, options);
   if (is_device(variant.target)) {
-    TW_TRY(const Target host, Target::parse("llvm -mtriple=" + options.host));
+    TW_TRY(const Target host, Target::parse("llvm -mtriple=" + host_triple));
     TW_TRY(DeviceObject object,
            device_object(named_programs(kernel, variant, options), variant.target, host, NewerDevices::kTranslate));
     return LibraryFile{file, std::move(object.bytes)};
@@ -300,7 +307,8 @@ namespace {
 Diagnostic without_llvm() {
   return refusal(ErrorKind::kBuild, "this build of Tensorwright has no LLVM, which makes its objects");
 }
-Result<LibraryFile> library_object(const LibraryKernel&, const LibraryVariant&, const LibraryOptions&) {
+Result<LibraryFile> library_object(const LibraryKernel&, const LibraryVariant&, const LibraryOptions&,
+                                   const std::string&) {
   return without_llvm();
 }
 }  // namespace
@@ -310,18 +318,17 @@ Result<LibraryFile> library_shared(const std::vector<LibraryFile>&, const Librar
 
 #endif
 
-Result<std::vector<LibraryFile>> library_objects(const std::vector<LibraryKernel>& kernels, const LibraryOptions& given,
-                                                 const KnownObject& known) {
-  LibraryOptions options = given;
-  for (const LibraryKernel& kernel : kernels)  // one architecture
-    if (!is_device(kernel.variants[0].target)) options.host = kernel.variants[0].target.triple;
+Result<std::vector<LibraryFile>> library_objects(const std::vector<LibraryKernel>& kernels,
+                                                 const LibraryOptions& options, const KnownObject& known) {
+  const std::string host = launching_host(kernels, options);
   std::vector<std::pair<const LibraryKernel*, const LibraryVariant*>> jobs;
   for (const LibraryKernel& kernel : kernels)
     for (const LibraryVariant& variant : kernel.variants) jobs.emplace_back(&kernel, &variant);
   std::vector<std::optional<Result<LibraryFile>>> made(jobs.size());
   support::in_parallel(jobs.size(), support::threads_for_work(), [&](size_t i) {
     std::optional<LibraryFile> there = known ? known(*jobs[i].first, *jobs[i].second) : std::nullopt;
-    made[i] = there ? Result<LibraryFile>(*std::move(there)) : library_object(*jobs[i].first, *jobs[i].second, options);
+    made[i] =
+        there ? Result<LibraryFile>(*std::move(there)) : library_object(*jobs[i].first, *jobs[i].second, options, host);
   });
   std::vector<LibraryFile> objects;
   for (std::optional<Result<LibraryFile>>& one : made) {

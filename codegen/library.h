@@ -37,7 +37,8 @@ struct LibraryOptions {
   // What every CPU has that the library is for; on one that has less calls return TW_ERROR_CPU. By default that of the
   // variant that asks for least.
   std::optional<Target> baseline = {};
-  std::string host = "x86_64-linux-gnu";  // the triple of what launches kernels for GPUs
+  // The triple of what launches kernels for GPUs where none is for a CPU, whose triple counts.
+  std::string host = "x86_64-linux-gnu";
   bool debug_lines = false;               // line tables, of the variants whose text is a file's
   std::vector<std::string> externs = {};  // C functions that kernels may call: whoever calls the kernel brings them
 };
@@ -55,6 +56,7 @@ Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& 
 // The parts of it, for builds that make what has changed alone: `kernels` as checked_library returns them.
 Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKernel>& kernels,
                                                    const LibraryOptions& options);
+std::string launching_host(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options);  // a triple
 std::string library_header(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options);
 // In the order of the kernels and their variants. Those that `known` has are taken from there; it is asked by several
 // threads at once.

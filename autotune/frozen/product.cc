@@ -89,10 +89,11 @@ std::vector<LibraryKernel> kernels_of(const std::vector<Frozen>& all) {
 // Objects of the last time, each beside what it was made of.
 class Objects {
  public:
-  Objects(const std::vector<Frozen>& all, const LibraryOptions& options, const std::string& folder)
+  Objects(const std::vector<Frozen>& all, const LibraryOptions& options, const std::string& host,
+          const std::string& folder)
       : options_(options), folder_(folder + "/objects/") {
     for (const Frozen& f : all) {
-      const std::string of_all = compiler() + "\n" + options.host + "\n" + (options.debug_lines ? f.path : "");
+      const std::string of_all = compiler() + "\n" + host + "\n" + (options.debug_lines ? f.path : "");
       keys_[f.name + " " + f.target.to_string()] = support::fnv1a_hex(of_all) + support::fnv1a_hex(to_text(f)) + "\n";
     }
   }
@@ -157,7 +158,7 @@ Built build(const std::vector<std::string>& paths, const BuildOptions& given) {
                          .externs = given.externs};
   if (!given.host.empty()) options.host = given.host;
   const std::vector<LibraryKernel> kernels = codegen::checked_library(kernels_of(all), options).value_or_throw();
-  Objects objects(all, options, given.folder);
+  Objects objects(all, options, codegen::launching_host(kernels, options), given.folder);
   const std::vector<LibraryFile> made = compiled(all, kernels, options, objects);
   std::vector<NewFile> files;
   objects.keep(made, files);

@@ -68,7 +68,7 @@ void CudaModule::save(const std::string& path) const {
   if (path.ends_with(".o")) {
     const Target host = Target::parse("llvm").value_or_throw();
     write_file(path, device_object(programs_, target_, host, NewerDevices::kTranslate).value_or_throw().bytes);
-    return write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
+    return write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_, host.triple));
   }
   if (!path.ends_with(".cubin"))
     throw Error({ErrorKind::kArgument,

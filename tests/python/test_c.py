@@ -126,7 +126,7 @@ def test_divisions_of_64_bits_are_linked_for_cpus_of_32(tmp_path):
 
 @pytest.mark.parametrize("compiler", ["arm-linux-gnueabihf-gcc", "riscv64-linux-gnu-gcc"])
 @pytest.mark.parametrize("target, why", [("llvm", "these kernels are for .*: make them for this CPU by -mtriple of their target, or as C by the target c"),
-                                         ("cuda -arch=sm_90a", "what launches these kernels is code for .*: save them on a machine that is one itself")])
+                                         ("cuda -arch=sm_90a", "what launches these kernels is code for .*: save them for the machine that this is compiled for")])
 def test_headers_say_which_cpu_objects_are_for(target, why, compiler, tmp_path):
     if shutil.which(compiler) is None:
         pytest.skip(f"skipped: {compiler} is not installed")

@@ -172,6 +172,23 @@ TEST_F(CudaSaved, ALibraryHasKernelsOfBoth) {
   EXPECT_EQ(mixed.error().what, "library: f: its variants must be for CPUs or for GPUs, not for both");
 }
 
+// What launches is code for the CPU of the library's other kernels, or for the one that is named, never for this one.
+TEST_F(CudaSaved, TheHeaderIsForTheCpuThatLaunches) {
+  const codegen::LibraryKernel f = {"f", {{parse_target("cuda -arch=sm_80"), parse(test::kTwoLaunches), ""}}};
+  const auto header = [&](std::vector<codegen::LibraryKernel> kernels, const std::string& host) {
+    return codegen::library_header(kernels, {.name = "k", .prefix = "", .host = host});
+  };
+  EXPECT_NE(header({f}, "aarch64-linux-gnu").find("#ifndef __aarch64__"), std::string::npos);
+  EXPECT_NE(header({f}, "x86_64-linux-gnu").find("#ifndef __x86_64__"), std::string::npos);
+  const codegen::LibraryKernel arm = {
+      "g",
+      {{parse_target("llvm -mtriple=aarch64-linux-gnu"),
+        parse("kernel g(A: float32[4], C: out float32[4]):\n  for i in 0..4:\n    C[i] = A[i] + 1.0\n"), ""}}};
+  const std::string both = header({f, arm}, "x86_64-linux-gnu");
+  EXPECT_NE(both.find("code for AArch64"), std::string::npos) << both;
+  EXPECT_EQ(both.find("code for x86-64"), std::string::npos) << both;
+}
+
 #else
 TEST(CudaSaved, NeedsLlvm) { GTEST_SKIP() << "skipped: this build has no LLVM"; }
 #endif

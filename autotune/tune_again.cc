@@ -23,6 +23,7 @@ void Tuner::wait_for_those_again() {
 
 void Tuner::confirm_leaders() {
   wait_for_those_again();
+  if (measurer_ && measurer_->stopped()) return;  // some may still arrive
   const std::vector<const Trial*> leaders = fastest(result_.trials, static_cast<size_t>(options_.confirm));
   for (;;) {
     const std::vector<const Trial*> round = next_round(leaders, confirmed_);

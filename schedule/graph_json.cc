@@ -262,6 +262,14 @@ class Reader {
     return list;
   }
 
+  template <class E>
+  static E enumerator(const Json& number, E last) {
+    const auto value = number.get<int64_t>();
+    if (value < 0 || value > static_cast<int64_t>(last))
+      throw std::invalid_argument("an operator expected, not " + std::to_string(value));
+    return static_cast<E>(value);
+  }
+
   Expr node(const Json& n, size_t at) {
     const auto kind = n.at(0).get<std::string>();
     const std::optional<ir::Type> type = ir::parse_type(n.back().get<std::string>());
@@ -271,11 +279,11 @@ class Reader {
     if (kind == "float") return ir::float_imm(*type, std::strtod(n.at(1).get<std::string>().c_str(), nullptr));
     if (kind == "var") return vars_.at(n.at(1).get<size_t>());
     if (kind == "cast") return ir::cast(*type, sub(1));
-    if (kind == "binary") return ir::binary(static_cast<ir::BinOp>(n.at(1).get<int>()), sub(2), sub(3));
+    if (kind == "binary") return ir::binary(enumerator(n.at(1), ir::BinOp::kShr), sub(2), sub(3));
     if (kind == "not") return ir::logical_not(sub(1));
     if (kind == "select") return ir::select(sub(1), sub(2), sub(3));
     if (kind == "load") return ir::load(tensor(n.at(1)).buffer(), children(n.at(2), at));
-    if (kind == "call") return call(static_cast<ir::Fn>(n.at(1).get<int>()), *type, children(n.at(2), at));
+    if (kind == "call") return call(enumerator(n.at(1), ir::Fn::kPrefetch), *type, children(n.at(2), at));
     if (kind == "let") return ir::let(vars_.at(n.at(1).get<size_t>()), sub(2), sub(3));
     if (kind == "extern")
       return ir::call_extern(*type, n.at(1).get<std::string>(), children(n.at(2), at), n.at(3).get<bool>());
@@ -288,7 +296,7 @@ class Reader {
   }
 
   Expr reduction(const Json& n, size_t at) {
-    ir::Reduce r{static_cast<ir::ReduceOp>(n.at(1).get<int>()),
+    ir::Reduce r{enumerator(n.at(1), ir::ReduceOp::kCustom),
                  children(n.at(2), at),
                  {},
                  child(n.at(4), at),

@@ -20,7 +20,6 @@
 #include "autotune/space/knobs.h"
 #include "autotune/space/trace.h"
 #include "autotune/time_ranges.h"
-#include "codegen/calibration.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
 #include "python/bind/runners.h"
@@ -46,7 +45,7 @@ std::vector<ir::Tail> tails_of(const std::vector<std::string>& names) {
 
 void bind_config(py::module_& m) {
   constexpr const char* kKinds[] = {"split", "knob", "reorder", "annotate"};
-  py::class_<Config>(m, "TuneConfig")
+  py::class_<Config, std::shared_ptr<Config>>(m, "TuneConfig")
       .def("define_split",
            [](Config& c, const std::string& name, int64_t extent, int outputs, int policy, int64_t max_factor,
               std::function<bool(std::vector<int64_t>)> filter, const std::vector<std::string>& tails,
@@ -109,8 +108,10 @@ Template python_template(py::object function) {
   });
   return [held](Config& config) {
     const py::gil_scoped_acquire gil;
+    const auto shown = std::make_shared<Config>(config);  // the function may keep it
     try {
-      const py::tuple result = (*held)(py::cast(&config, py::return_value_policy::reference));
+      const py::tuple result = (*held)(py::cast(shown));
+      config = *shown;
       return Scheduled{py::cast<schedule::Schedule>(result[0]), py::cast<std::vector<te::Tensor>>(result[1])};
     } catch (py::error_already_set& raised) {
       rethrow(raised);
@@ -222,11 +223,6 @@ void bind_task(py::module_& m) {
       .def("branching", &Task::branching)
       .def("hash", &Task::hash)
       .def("arithmetic", [](const Task& t) { return arithmetic_of(t.outputs()); })
-      .def("roof",
-           [](const Task& t) {
-             const Roofline r = roofline_of(t, codegen::with_kept_rates(runtime::this_machine(), t.target()));
-             return std::pair(r.roof(), r.bound());
-           })
       .def("build", [](const Task& t, const std::string& log, const std::string& name,
                        const std::optional<MachineDescription>& machine) {
         const auto module = [&] {
@@ -277,8 +273,8 @@ void bind_tuning_results(py::module_& m) {
       .def_readwrite("confirm", &TuneOptions::confirm);
 }
 
-// Runs `work` on another thread while this one looks for Ctrl-C every few milliseconds. After one, `stop` is set and
-// the work finishes as soon as it can; then KeyboardInterrupt is raised.
+// Runs `work` on another thread while this one looks for signals every few milliseconds. When the handler of one raises,
+// as Ctrl-C's does, `stop` is set and the work finishes as soon as it can; then what it raised is.
 template <class F>
 void interruptible(std::atomic<bool>& stop, F work) {
   std::mutex mutex;
@@ -295,28 +291,23 @@ void interruptible(std::atomic<bool>& stop, F work) {
     finished = true;
     done.notify_one();
   });
-  bool interrupted = false;
+  std::optional<py::error_already_set> raised;
   for (bool waiting = true; waiting;) {
     {
       const py::gil_scoped_release release;
       std::unique_lock lock(mutex);
       waiting = !done.wait_for(lock, std::chrono::milliseconds(20), [&] { return finished; });
     }
-    if (waiting && !interrupted && PyErr_CheckSignals() != 0) {
-      interrupted = true;
+    if (waiting && !raised && PyErr_CheckSignals() != 0) {
+      raised.emplace();
       stop = true;
-      PyErr_Clear();
     }
   }
   {
     const py::gil_scoped_release release;
     worker.join();
   }
-  if (interrupted) {
-    thrown = nullptr;
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw py::error_already_set();
-  }
+  if (raised) throw py::error_already_set(*raised);
   if (thrown) std::rethrow_exception(thrown);
 }
 
@@ -397,6 +388,5 @@ void bind_autotune(py::module_& m) {
   m.def("tune", &python_tune);
   m.def("tune_many", &tune_many);
   m.def("time_ranges", &python_time_ranges);
-  m.def("has_xgboost", &tw::autotune::has_xgboost);
   m.def("_plain", &plain);
 }

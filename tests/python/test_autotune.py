@@ -430,6 +430,20 @@ def start(log, trials):
     return process
 
 
+def test_a_template_may_keep_its_config():
+    kept = []
+
+    def template(cfg):
+        kept.append(cfg)
+        cfg.define_knob("unroll", [1, 2])
+        A = te.placeholder((64,), name="A")
+        B = te.compute((64,), lambda i: A[i] + 1, name="B")
+        return te.create_schedule(B), [A, B]
+
+    tw.autotune.Task(template, ())
+    assert kept and all(cfg["unroll"].val in (1, 2) for cfg in kept)
+
+
 class TestProcesses:
     def test_python_c_and_a_script_without_a_main_guard(self, log, tmp_path):
         done = run_python(script(log, 4))
@@ -438,6 +452,17 @@ class TestProcesses:
         path.write_text(script(log, 6))
         done = subprocess.run([sys.executable, str(path)], capture_output=True, timeout=300)
         assert done.stdout.split() == [b"ready", b"6", b"True"], done.stderr.decode()
+
+    def test_what_the_handler_of_a_signal_raises_is_raised(self, log):
+        begin = time.time()
+        done = run_python(textwrap.dedent("""
+            import signal
+            def late(*_):
+                raise TimeoutError("enough")
+            signal.signal(signal.SIGALRM, late)
+            signal.alarm(2)
+            """) + script(log, 100000))
+        assert b"TimeoutError: enough" in done.stderr and b"KeyboardInterrupt" not in done.stderr and time.time() - begin < 30
 
     def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(self, log):
         process = start(log, 100000)

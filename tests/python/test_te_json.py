@@ -1,6 +1,7 @@
 """Tensors, operations and schedules as JSON and pickled: what is loaded is the same program."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -93,3 +94,12 @@ def test_what_is_not_written_and_not_read():
     for bad in ("", "{}", "[]", good[: len(good) // 2], good.replace('"compute"', '"dream"'), good.replace('"var"', '"vax"'), good.replace('"0.1.0"', '"9"')):
         with pytest.raises(tw.ParseError, match="load_json"):
             te.load_json(bad)
+    k = te.reduce_axis((0, 4), name="k")
+    A = te.placeholder((4, 4), name="A")
+    good = te.save_json(te.compute((4,), lambda i: te.sum(te.exp(A[i, k]) * A[i, k], axis=k), name="C"))
+    for kind in ("binary", "call", "reduce"):
+        for number in ("-1", "250", "4294967296"):
+            bad = re.sub(f'"{kind}", \\d+', f'"{kind}", {number}', good, count=1)
+            assert bad != good
+            with pytest.raises(tw.ParseError, match=f"an operator expected, not {number}"):
+                te.load_json(bad)

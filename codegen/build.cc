@@ -2,15 +2,14 @@
 #include "tensorwright/build.h"
 
 #include <algorithm>
-#include <map>
 
 #include "codegen/arg_specs.h"
 #include "codegen/backends.h"
+#include "codegen/c_header.h"
 #include "codegen/kernel_name.h"
 #include "schedule/on_target.h"
 #include "schedule/pack.h"
 #include "src/lower/launches.h"
-#include "src/runtime/kernel.h"
 #include "src/support/deep_stack.h"
 
 namespace tw {
@@ -67,19 +66,11 @@ std::shared_ptr<const Module> build(const schedule::Schedule& s, const std::vect
 
 namespace {
 
-// What C sees of the kernels of one module, in the object and in the header, is each one's own.
-void check_names(const std::vector<ir::Program>& programs) {
-  std::map<std::string, std::string> defined;  // by which kernel
-  for (const ir::Program& program : programs)
-    for (const std::string& name :
-         {runtime::kernel_symbol(program.name), runtime::descriptor_symbol(program.name), program.name + "_run"}) {
-      const auto [at, first] = defined.emplace(name, program.name);
-      if (first) continue;
-      const std::string why = at->second == program.name
-                                  ? "kernels must have different names, not two " + program.name
-                                  : "kernels " + at->second + " and " + program.name + " would both define " + name;
-      throw Error({ErrorKind::kArgument, "build: " + why, {}, {}});
-    }
+void check_names(const std::vector<ir::Program>& programs, const Target& target) {
+  std::vector<codegen::HeaderKernel> kernels;
+  for (const ir::Program& program : programs) kernels.push_back({program.name, {{target, program}}});
+  if (const std::optional<std::string> clash = codegen::name_clash(kernels))
+    throw Error({ErrorKind::kArgument, "build: " + *clash, {}, {}});
 }
 
 }  // namespace
@@ -92,7 +83,7 @@ std::shared_ptr<const Module> build(const std::vector<KernelDeclaration>& kernel
     const std::vector<ir::Program> packers = pack_programs(k.schedule, k.args, target, all.back());
     all.insert(all.end(), packers.begin(), packers.end());
   }
-  check_names(all);
+  check_names(all, target);
   return codegen::backend_of(target).make_module(all, target, 3);
 }
 

@@ -1,6 +1,7 @@
 #include "codegen/c_header.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -73,6 +74,20 @@ class HeaderPart {
   }
 
   std::string functions() const { return choice() + call() + run_in() + run() + workspace() + packed(); }
+
+  std::vector<std::string> defined_names() const {
+    std::vector<std::string> names;
+    for (const char* of : {"_run", "_run_in", "_call", "_choose", "_translated", "_variant", "_scratch", "_workspace",
+                           "_workspace_bytes"})
+      names.push_back(name_ + of);
+    for (size_t i = 0; i < program_.params.size(); ++i)
+      if (!program_.params[i].layout.empty()) names.push_back(bytes_of(i));
+    for (const HeaderVariant& variant : kernel_.variants) {
+      names.push_back(runtime::kernel_symbol(variant.program.name));
+      names.push_back(runtime::descriptor_symbol(variant.program.name));
+    }
+    return names;
+  }
 
  private:
   bool is_device() const { return kernel_.variants[0].target.kind == "cuda"; }
@@ -232,13 +247,14 @@ class HeaderPart {
     return text;
   }
 
+  std::string bytes_of(size_t i) const { return name_ + "_" + names_[i].substr(2) + "_bytes"; }
+
   // How large an input is that is packed as the variant wants it.
   std::string packed() const {
     std::string text;
     for (size_t i = 0; i < program_.params.size(); ++i) {
       if (program_.params[i].layout.empty()) continue;
-      text += "static inline size_t " + name_ + "_" + names_[i].substr(2) + "_bytes(void) {\n  switch (" + name_ +
-              "_variant()) {\n";
+      text += "static inline size_t " + bytes_of(i) + "(void) {\n  switch (" + name_ + "_variant()) {\n";
       for (size_t v = 0; v < kernel_.variants.size(); ++v) {
         const auto bytes = c_size(span_in_bytes(kernel_.variants[v].program.params[i].outside()), {});
         if (!bytes) return "";
@@ -300,7 +316,23 @@ const char* const kMemorySanitizer = R"(
 
 }  // namespace
 
+std::optional<std::string> name_clash(const std::vector<HeaderKernel>& kernels) {
+  std::map<std::string, std::string> defined;  // by which kernel
+  for (const HeaderKernel& kernel : kernels)
+    for (const std::string& name : HeaderPart(kernel).defined_names()) {
+      const auto [at, first] = defined.emplace(name, kernel.name);
+      if (first) continue;
+      if (at->second == kernel.name && name == kernel.name + "_run")
+        return "two kernels would be named " + kernel.name + ", those that pack included";
+      if (at->second == kernel.name) return kernel.name + " would define " + name + " twice: rename what is packed";
+      return "kernels " + at->second + " and " + kernel.name + " would both define " + name;
+    }
+  return std::nullopt;
+}
+
 std::string c_header(const std::vector<HeaderKernel>& kernels, const std::string& host) {
+  if (const std::optional<std::string> clash = name_clash(kernels))
+    throw Error({ErrorKind::kArgument, "header: " + *clash, {}, {}});
   std::string comments, declarations, functions;
   std::set<std::string> questions;
   for (const HeaderKernel& kernel : kernels) {

@@ -6,6 +6,7 @@
 // is kept where they are compiled, in an atomic integer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,11 @@ struct HeaderKernel {
   std::vector<HeaderVariant> variants;
 };
 
-// Of one architecture. `host` is the triple of what launches those of devices.
+// What C sees of the kernels is each one's own: which two define one name, else nothing.
+std::optional<std::string> name_clash(const std::vector<HeaderKernel>& kernels);
+
+// Of one architecture. kArgument where two kernels define one name. `host` is the triple of what launches those of
+// devices.
 std::string c_header(const std::vector<HeaderKernel>& kernels, const std::string& host);
 std::string c_header(const std::vector<ir::Program>& programs, const Target& target, const std::string& host = {});
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
 
 #include "codegen/arg_specs.h"
@@ -193,21 +192,11 @@ Status check_packers(const LibraryKernel& kernel) {
   return Unit{};
 }
 
-// What C sees of the kernels is each one's own.
 Status check_names(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options) {
-  std::map<std::string, std::string> defined;  // by which kernel
-  for (const LibraryKernel& kernel : kernels) {
-    TW_TRY([[maybe_unused]] Unit name, check_kernel_name(options.prefix + kernel.name));
-    for (const char* of :
-         {"_run", "_run_in", "_call", "_choose", "_variant", "_scratch", "_workspace", "_workspace_bytes"}) {
-      const auto [at, first] = defined.emplace(kernel.name + of, kernel.name);
-      if (first) continue;
-      return refusal(ErrorKind::kArgument,
-                     at->second == kernel.name
-                         ? "kernels must have different names, not two " + kernel.name
-                         : "kernels " + at->second + " and " + kernel.name + " would both define " + kernel.name + of);
-    }
-  }
+  std::vector<HeaderKernel> all;
+  for (const LibraryKernel& kernel : kernels)
+    for (HeaderKernel& part : header_kernels(kernel, options)) all.push_back(std::move(part));
+  if (const std::optional<std::string> clash = name_clash(all)) return refusal(ErrorKind::kArgument, *clash);
   return Unit{};
 }
 
@@ -218,7 +207,12 @@ Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKern
   if (kernels.empty()) return refusal(ErrorKind::kArgument, "there must be at least one kernel");
   TW_TRY([[maybe_unused]] Unit name, check_text("its name", options.name, ".-+"));
   TW_TRY([[maybe_unused]] Unit prefix, check_text("the prefix", options.prefix, ""));
-  TW_TRY([[maybe_unused]] Unit names, check_names(kernels, options));
+  std::set<std::string> names;
+  for (const LibraryKernel& kernel : kernels) {
+    TW_TRY([[maybe_unused]] Unit identifier, check_kernel_name(options.prefix + kernel.name));
+    if (!names.insert(kernel.name).second)
+      return refusal(ErrorKind::kArgument, "kernels must have different names, not two " + kernel.name);
+  }
   std::string architecture;
   std::vector<LibraryKernel> checked = kernels;
   for (LibraryKernel& kernel : checked) {
@@ -229,6 +223,7 @@ Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKern
     put_best_first(kernel);
     TW_TRY([[maybe_unused]] Unit baseline, check_baseline(kernel, options));
   }
+  TW_TRY([[maybe_unused]] Unit symbols, check_names(checked, options));
   return checked;
 }
 

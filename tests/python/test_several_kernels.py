@@ -20,6 +20,15 @@ def two():
     return {"add": (s, [A, B]), "scale": [X, x, Y]}
 
 
+def dense(packed="W"):
+    X, W = te.placeholder((4, 32), name="X"), te.placeholder((32, 32), name=packed, param=True)
+    k = te.reduce_axis((0, 32), name="k")
+    C = te.compute((4, 32), lambda i, j: te.sum(X[i, k] * W[k, j], axis=k), name="C")
+    s = te.create_schedule(C)
+    s[W].transform_layout(lambda i, j: [j // 16, i, j % 16])
+    return s, [X, W, C]
+
+
 def check(kernels):
     a, b = np.arange(8, dtype="float32"), np.zeros(8, "float32")
     kernels["add"](a, b)
@@ -50,15 +59,7 @@ def test_they_are_saved_as_one_object(target, tmp_path):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_parameters_of_each_are_packed(target):
-    def dense(name):
-        X, W = te.placeholder((4, 32), name="X"), te.placeholder((32, 32), name="W", param=True)
-        k = te.reduce_axis((0, 32), name="k")
-        C = te.compute((4, 32), lambda i, j: te.sum(X[i, k] * W[k, j], axis=k), name="C")
-        s = te.create_schedule(C)
-        s[W].transform_layout(lambda i, j: [j // 16, i, j % 16])
-        return s, [X, W, C]
-
-    kernels = tw.build({name: dense(name) for name in ("first", "second")}, target=target)
+    kernels = tw.build({name: dense() for name in ("first", "second")}, target=target)
     x, w = np.ones((4, 32), "float32"), np.arange(1024, dtype="float32").reshape(32, 32) % 7
     for f in kernels.values():
         c = np.zeros((4, 32), "float32")
@@ -66,7 +67,7 @@ def test_parameters_of_each_are_packed(target):
         np.testing.assert_array_equal(c, x @ w)
 
 
-def test_what_is_refused():
+def test_what_is_refused(tmp_path):
     s, args = two()["add"]
     refused = {
         "must not be empty": {},
@@ -81,5 +82,11 @@ def test_what_is_refused():
         with pytest.raises(tw.Error) as error:
             tw.build(kernels, target="interp")
         assert message in str(error.value)
+    packed = {name: dense() for name in ("f", "f_pack_W")}
+    with pytest.raises(tw.ArgumentError, match="two kernels would be named f_pack_W, those that pack included"):
+        tw.build(packed, target="interp")
+    if tw.Target.host().kind == "llvm":
+        with pytest.raises(tw.ArgumentError, match="f would define f_workspace_bytes twice: rename what is packed"):
+            tw.build(*dense("workspace"), name="f").save(tmp_path / "f.o")
     with pytest.raises(tw.ArgumentError, match="args, name, log and machine must be left out"):
         tw.build({"a": (s, args)}, args)

@@ -106,7 +106,10 @@ void read_result(const Json& result, Record& r) {
   } else {
     r.trial.detail = "error number " + std::to_string(error) + " of AutoTVM";
   }
-  const auto when = static_cast<std::time_t>(result.at(3).get<double>());
+  constexpr double kYear10000 = 253'402'300'800;
+  const auto said = result.at(3).get<double>();
+  if (!(said >= 0 && said < kYear10000)) throw std::invalid_argument("no sensible date");
+  const auto when = static_cast<std::time_t>(said);
   std::tm parts{};
   char text[32];
   gmtime_r(&when, &parts);

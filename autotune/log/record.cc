@@ -6,6 +6,7 @@
 #include "autotune/log/record.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -133,7 +134,8 @@ std::string to_line(const Record& r) {
 Result<Record> parse_line(std::string_view line) {
   const auto refuse = [](std::string why) { return Diagnostic{ErrorKind::kLog, std::move(why), {}, {}}; };
   if (!line.starts_with(kMagic)) return refuse("not a line of a tuning log");
-  const int schema = std::atoi(line.data() + kMagic.size());
+  int schema = 0;
+  std::from_chars(line.data() + kMagic.size(), line.data() + line.size(), schema);
   if (schema > kSchema)
     return refuse("schema " + std::to_string(schema) + " is newer than this release's " + std::to_string(kSchema));
   TW_TRY(const std::string object, support::unsealed(line));

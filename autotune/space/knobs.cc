@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, ir::Tail>, 6> kTails = {{{"auto
 constexpr int64_t kUsefulFactors[] = {2,  3,  4,  5,  6,  8,   9,   10,  12,  14,  16,  24,
                                       32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 1024};
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 std::set<int64_t> inner_factors(int64_t extent, const SplitOptions& options) {
   std::set<int64_t> factors = {1};
@@ -60,7 +60,8 @@ std::vector<int64_t> with_outer(int64_t extent, const std::vector<int64_t>& inne
 
 bool divides(int64_t extent, const std::vector<int64_t>& sizes) {
   int64_t product = 1;
-  for (int64_t s : sizes) product *= s;
+  for (int64_t s : sizes)
+    if (__builtin_mul_overflow(product, s, &product)) return false;
   return product == extent;
 }
 

@@ -146,9 +146,12 @@ runtime::RunResult ServedRunner::run(const runtime::RunRequest& request) {
 }
 
 py::bytes ServedRunner::as_bytes(const Blob& blob) {
+  constexpr size_t kMost = 8;
   for (const auto& [known, bytes] : known_)
     if (known.data() == blob.data()) return bytes;
-  return known_.emplace_back(blob, blob.bytes()).second;
+  known_.emplace_front(blob, blob.bytes());
+  if (known_.size() > kMost) known_.pop_back();
+  return known_.front().second;
 }
 
 std::string ServedRunner::why_not(const Target& target) const {

@@ -4,6 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,7 +68,8 @@ class ServedRunner final : public runtime::Runner {
   const MachineDescription machine_;
   const int slots_;
   const std::unique_ptr<ServedBuilder> builder_;
-  std::vector<std::pair<Blob, pybind11::bytes>> known_;  // what checks candidates; the interpreter's lock is its lock
+  // What checks candidates, of the last tasks, the newest first. The interpreter's lock is its lock.
+  std::deque<std::pair<Blob, pybind11::bytes>> known_;
 };
 
 void bind_runners(pybind11::module_&);  // after Machine

@@ -133,6 +133,11 @@ TEST(AutoTvm, MalformedLinesAreRefused) {
   bad = good;
   bad["result"] = {Json::array(), 0, 0, 0};
   EXPECT_FALSE(from_autotvm(bad.dump()).ok());
+  for (const double when : {-1.0, 1e18, 1e300}) {
+    bad = good;
+    bad["result"][3] = when;
+    EXPECT_FALSE(from_autotvm(bad.dump()).ok()) << when;
+  }
   const std::string text = kConv;
   for (size_t size = 0; size < text.size(); size += 3) EXPECT_FALSE(from_autotvm(text.substr(0, size)).ok());
 }

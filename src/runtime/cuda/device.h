@@ -45,6 +45,16 @@ class OnDevice {
   bool pushed_ = false;
 };
 
+// For what frees: `work` while the device's context is this thread's; nothing where that is gone, as when the process
+// ends.
+template <class F>
+void if_current(const GpuDevice& device, F work) {
+  Context left = nullptr;
+  if (device.driver->push_context(device.context()) != 0) return;
+  work(*device.driver);
+  device.driver->pop_context(&left);
+}
+
 // The ordinal of the device whose memory the address is of; nothing for other memory.
 std::optional<int> ordinal_of(const void* address);
 

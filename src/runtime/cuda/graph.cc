@@ -65,11 +65,7 @@ CallGraph::CallGraph(const CudaKernel& kernel, int ordinal, std::span<const Arra
 }
 
 CallGraph::~CallGraph() {
-  Context left = nullptr;
-  const Driver& driver = *device_->driver;
-  if (driver.push_context(device_->context()) != 0) return;  // the process ends
-  driver.graph_unmake(graph_);
-  driver.pop_context(&left);
+  if_current(*device_, [&](const Driver& driver) { driver.graph_unmake(graph_); });
 }
 
 void CallGraph::run(Stream stream) const {

@@ -28,9 +28,10 @@ KeptUploads::KeptUploads(int ordinal) : device_(*gpu_device(ordinal).value_or_th
 }
 
 KeptUploads::~KeptUploads() {
-  const OnDevice current(device_);
-  kept_.clear();
-  device_.driver->stream_destroy(stream_);
+  if_current(device_, [&](const Driver& driver) {
+    kept_.clear();
+    driver.stream_destroy(stream_);
+  });
 }
 
 void KeptUploads::serve(const RunRequest& request) {

@@ -37,15 +37,10 @@ CudaKernel::CudaKernel(Parts parts, std::shared_ptr<const Result<Image>> image, 
   }
 }
 
-CudaKernel::~CudaKernel() {
-  for (const std::unique_ptr<Loaded>& loaded : owned_) {
-    if (!loaded) continue;
-    Context left = nullptr;
-    const Driver& driver = *loaded->device->driver;
-    if (driver.push_context(loaded->device->context()) != 0) continue;  // the process ends
-    driver.module_unload(loaded->module);
-    driver.pop_context(&left);
-  }
+CudaKernel::~CudaKernel() = default;
+
+CudaKernel::Loaded::~Loaded() {
+  if (module != nullptr) if_current(device, [&](const Driver& driver) { driver.module_unload(module); });
 }
 
 void CudaKernel::refuse(const std::string& what, std::vector<std::string> notes) const {
@@ -70,8 +65,7 @@ std::unique_ptr<CudaKernel::Loaded> CudaKernel::load(const GpuDevice& device) co
                   : older              ? "devices from sm_80 on are supported"
                           : "it uses what only " + arch_ + " has: build it for an architecture without a letter"}});
   if (!image_->ok()) throw Error(image_->error());
-  auto loaded = std::make_unique<Loaded>();
-  loaded->device = &device;
+  auto loaded = std::make_unique<Loaded>(device);
   const Code failed = driver.module_load(&loaded->module, (translates ? (*image_)->ptx : (*image_)->cubin).c_str());
   if (const std::string why = why_not_loaded(driver, failed); !why.empty())
     throw Error({ErrorKind::kBuild,
@@ -163,12 +157,12 @@ void CudaKernel::launch(const Loaded& loaded, size_t number, Stream stream, void
       const Operand& of = launch.maps[operand.number].of;
       const bool given = of.kind == OperandKind::kArgument;
       const auto address = given ? reinterpret_cast<Address>(data[of.number]) : scratch[of.number];
-      encode_map(*loaded.device, launch.maps[operand.number], address, scalars, maps[operand.number]);
+      encode_map(loaded.device, launch.maps[operand.number], address, scalars, maps[operand.number]);
       at = &maps[operand.number];
     }
     operands[i] = const_cast<void*>(at);  // the driver only reads them
   }
-  const GpuDevice& device = *loaded.device;
+  const GpuDevice& device = loaded.device;
   const Code failed =
       device.driver->launch(loaded.functions[number], sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5],
                             static_cast<unsigned>(launch.shared_bytes), stream, operands, nullptr);
@@ -182,7 +176,7 @@ int32_t CudaKernel::run(void* const* data) const {
   const Place place = place_of_thread;
   const Loaded& loaded = on(place.ordinal);
   check_addresses(data);
-  const GpuDevice& device = *loaded.device;
+  const GpuDevice& device = loaded.device;
   const OnDevice here(device);
   Address scratch[kMostScratch] = {};
   size_t held = 0;

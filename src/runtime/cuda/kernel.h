@@ -66,7 +66,12 @@ class CudaKernel final : public Kernel, public Requiring {
  private:
   static constexpr size_t kMostDevices = 16, kMostOperands = 64, kMostScratch = 256, kMostMaps = 8;
   struct Loaded {
-    const GpuDevice* device = nullptr;
+    explicit Loaded(const GpuDevice& on) : device(on) {}
+    ~Loaded();
+    Loaded(const Loaded&) = delete;
+    Loaded& operator=(const Loaded&) = delete;
+
+    const GpuDevice& device;
     LoadedModule module = nullptr;
     std::vector<Function> functions;  // of each launch
   };

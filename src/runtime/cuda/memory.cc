@@ -27,10 +27,7 @@ std::shared_ptr<void> allocate(const GpuDevice& device, size_t bytes) {
   }
   check(device, failed, named(device), "allocating " + std::to_string(bytes) + " bytes");
   return {reinterpret_cast<void*>(memory), [&device](void* owned) {
-            Context left = nullptr;
-            if (device.driver->push_context(device.context()) != 0) return;  // the process ends
-            device.driver->release(address(owned));
-            device.driver->pop_context(&left);
+            if_current(device, [&](const Driver& driver) { driver.release(address(owned)); });
           }};
 }
 

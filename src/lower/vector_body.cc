@@ -174,7 +174,7 @@ class VectorBody {
   Expr rebuild(const Binary& b, const Expr& e) {
     const Expr x = visit(b.a);
     const bool logic = b.op == BinOp::kAnd || b.op == BinOp::kOr;
-    const Expr y = logic && has_load(b.b) && !x.type().is_scalar()
+    const Expr y = logic && needs_mask(b.b) && !x.type().is_scalar()
                        ? under(b.op == BinOp::kAnd ? x : logical_not(x), [&] { return visit(b.b); })
                        : visit(b.b);
     if (x.same_as(b.a) && y.same_as(b.b)) return e;
@@ -201,10 +201,10 @@ class VectorBody {
       for (const Expr& load : same) done_[key_of(load)] = read;
       return visit(s.yes);
     };
-    Expr yes = split && has_load(s.yes) ? under(cond, visit_yes) : visit(s.yes);
-    Expr no = read                      ? read
-              : split && has_load(s.no) ? under(logical_not(cond), [&] { return visit(s.no); })
-                                        : visit(s.no);
+    Expr yes = split && needs_mask(s.yes) ? under(cond, visit_yes) : visit(s.yes);
+    Expr no = read                        ? read
+              : split && needs_mask(s.no) ? under(logical_not(cond), [&] { return visit(s.no); })
+                                          : visit(s.no);
     const int lanes = std::max({cond.type().lanes, yes.type().lanes, no.type().lanes});
     return select(with_lanes(cond, lanes), with_lanes(yes, lanes), with_lanes(no, lanes));
   }
@@ -212,16 +212,32 @@ class VectorBody {
   // Whether all that it reads is there in every lane, whatever the conditions: then it needs no mask, of which a chain
   // of choices, whose values have parts in common, has twice as many with each.
   bool reads_inside(const Expr& e) const {
-    Bounds all = bounds_;
-    all[site_.var.id()] = interval_of(base_, bounds_) + Interval{0, lanes_ - 1};
     bool inside = true;
     walk(e, [&](const Expr& x) {
       const auto* l = as<Load>(x);
-      for (size_t d = 0; l && d < l->at.size(); ++d)
-        inside = inside && can_prove(Expr(0) <= l->at[d], all) && can_prove(l->at[d] < l->buffer.shape()[d], all);
+      inside = inside && (!l || is_inside(*l));
       return inside;
     });
     return inside;
+  }
+
+  bool is_inside(const Load& l) const {
+    Bounds all = bounds_;
+    all[site_.var.id()] = interval_of(base_, bounds_) + Interval{0, lanes_ - 1};
+    for (size_t d = 0; d < l.at.size(); ++d)
+      if (!can_prove(Expr(0) <= l.at[d], all) || !can_prove(l.at[d] < l.buffer.shape()[d], all)) return false;
+    return true;
+  }
+
+  // Whether lanes for which no iteration asks may read what is not there, or not yet.
+  bool needs_mask(const Load& l) const { return !site_.constant_buffers->contains(l.buffer.id()) || !is_inside(l); }
+  bool needs_mask(const Expr& e) {
+    const auto [known, first] = masked_.try_emplace(e.get(), false);
+    if (!first) return known->second;
+    const auto* l = as<Load>(e);
+    bool needs = l && needs_mask(*l);
+    for (const Expr& child : children(e)) needs = needs || needs_mask(child);
+    return masked_[e.get()] = needs;
   }
 
   // Of  select(c, x[i] + t, x[i])  each lane reads x[i], for one value or the other: without a mask.
@@ -253,7 +269,7 @@ class VectorBody {
     Expr pred = visit(l.pred);
     bool vector = has_lanes(pred) || any_has_lanes(at);
     if (vector) {
-      pred = both(active(l.buffer, l.at), pred);
+      if (needs_mask(l)) pred = both(active(l.buffer, l.at), pred);
     } else if (mask_.lanes.get() && !always_readable(buffer, at)) {
       if (!mask_.any)
         pred = both(both(count_, mask_.lanes), pred);  // a gather from one place
@@ -329,7 +345,8 @@ class VectorBody {
   int nested_ = 0;                             // conditions of the mask
   std::unordered_map<uint64_t, Expr> values_;  // variables that became vectors
   std::unordered_map<std::pair<const ExprNode*, const ExprNode*>, Expr, KeyHash> done_;
-  std::vector<Expr> keep_;  // masks that keys of done_ point to
+  std::unordered_map<const ExprNode*, bool> masked_;  // whether it needs a mask
+  std::vector<Expr> keep_;                            // masks that keys of done_ point to
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
 #include "src/ir/walk.h"
+#include "src/lower/clamps.h"
 #include "src/lower/vector_form.h"
 
 namespace tw::lower {
@@ -174,6 +175,7 @@ class Cost {
         return true;
       }
       if (e.type().is_index()) return false;
+      if (const auto* s = as<Select>(e); s && is_clamped_read(*s)) return sum += of(s->yes, false), false;
       if (const auto* b = as<Binary>(e)) sum += b->op == BinOp::kDiv ? 5 : kInstruction;
       if (as<Select>(e) || as<Cast>(e)) sum += kInstruction;
       if (as<CallExtern>(e)) sum += kCall;

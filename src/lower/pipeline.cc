@@ -11,6 +11,7 @@
 #include "src/ir/verify.h"
 #include "src/lower/accumulators.h"
 #include "src/lower/cooperative.h"
+#include "src/lower/clamps.h"
 #include "src/lower/copies.h"
 #include "src/lower/flatten.h"
 #include "src/lower/float8.h"
@@ -87,6 +88,7 @@ ir::Program run_pass(const Pass& pass, const ir::Program& p, const Target& targe
 const Passes& cpu_passes() {
   static const Passes table = {
       {"rows", rows, "first: fused loops that divide are loops like others for lanes"},
+      {"clamps", clamps, "before lanes, which looks for reads of neighbours; partition finds where they have no limit"},
       {"lanes", lanes, "before tails: what it splits is left over for tails, and its tiles are accumulators'"},
       {"tails", tails, "predicates become peeled loops or exact extents while loops are still scalar"},
       {"partition", partition,

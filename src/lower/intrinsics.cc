@@ -58,8 +58,11 @@ Expr expanded(const Expr& e, const Target& target, bool emulates) {
   const bool full = e.type().bits * e.type().lanes % target.abilities.vector_bits == 0;
   math::Computation m(e.type(), target.abilities.fma, target.abilities.scaling && full);
   if (c->fn == Fn::kPow && e.type().is_float()) {
-    const Expr x = m.name("x", c->args[0]), y = m.name("y", c->args[1]);
-    return m.finish(math::pow(m, x, y));
+    const Expr x = m.name("x", c->args[0]);
+    const auto* repeated = as<Broadcast>(c->args[1]);
+    if (const auto* y = as<FloatImm>(repeated ? repeated->value : c->args[1]))
+      if (const auto power = math::constant_pow(m, x, y->value)) return m.finish(*power);
+    return m.finish(math::pow(m, x, m.name("y", c->args[1])));
   }
   if (c->fn == Fn::kPow) return m.finish(math::whole_pow(m, m.name("x", c->args[0]), c->args[1]));
   if (c->fn == Fn::kRsqrt) return binary(BinOp::kDiv, m.value(1), call(Fn::kSqrt, {c->args[0]}));

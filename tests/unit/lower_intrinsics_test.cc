@@ -125,6 +125,60 @@ TEST(LowerIntrinsics, AtMostFourUlps) {
     }
 }
 
+// Exponents that operations make, and those that they do not.
+template <class Float>
+void expect_powers_by(const Target& target, double most_ulps) {
+  const Type type = Type::f(8 * sizeof(Float));
+  std::vector<Float> x = {0,
+                          -Float(0),
+                          1,
+                          -1,
+                          2,
+                          -3,
+                          9,
+                          Float(0.25),
+                          std::numeric_limits<Float>::infinity(),
+                          -std::numeric_limits<Float>::infinity(),
+                          std::numeric_limits<Float>::quiet_NaN(),
+                          std::numeric_limits<Float>::min(),
+                          std::numeric_limits<Float>::max(),
+                          std::numeric_limits<Float>::denorm_min()};
+  std::mt19937 random(7);
+  while (x.size() < 4000)
+    x.push_back(std::ldexp(static_cast<Float>(random() % 65536 + 1) / 65536, static_cast<int>(random() % 240) - 120) *
+                (random() % 2 ? 1 : -1));
+  const auto n = static_cast<int64_t>(x.size());
+  const Buffer A("A", type, {n}, Scope::kArgument), B("B", type, {n}, Scope::kArgument),
+      Y("Y", type, {n}, Scope::kArgument);
+  for (const double y : {-8.0, -3.0, -2.0, -1.0, -0.5, 0.5, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 9.0, 1.5}) {
+    SCOPED_TRACE(y);
+    const Var i("i");
+    const Program p{
+        "f", {{A}, {B}, {Y, true}}, loop(i, n, store(Y, {i}, call(Fn::kPow, {load(A, {i}), float_imm(type, y)})))};
+    const std::vector<Float> got = evaluate<Float>(intrinsics(p, target), x, x);
+    for (size_t k = 0; k < x.size(); ++k) {
+      const long double exact = std::pow(static_cast<long double>(x[k]), static_cast<long double>(y));
+      const auto nearest = static_cast<Float>(exact);
+      if (std::isnan(nearest)) {
+        ASSERT_TRUE(std::isnan(got[k])) << x[k];
+      } else if (!std::isnormal(nearest)) {
+        ASSERT_TRUE(got[k] == nearest || std::fabs(got[k] - nearest) <= std::numeric_limits<Float>::denorm_min())
+            << x[k] << " " << got[k];
+        ASSERT_EQ(std::signbit(got[k]), std::signbit(nearest)) << x[k];
+      } else {
+        ASSERT_LE(ulps(got[k], exact), most_ulps) << x[k] << " " << got[k];
+      }
+    }
+  }
+}
+
+TEST(LowerIntrinsics, PowersOfConstantExponents) {
+  for (const Target& target : {avx512_target(), sse_target()}) {
+    expect_powers_by<float>(target, 0.501);
+    expect_powers_by<double>(target, 1.5);
+  }
+}
+
 TEST(LowerIntrinsics, RoundingWithoutAnInstructionIsExact) {
   for (Fn fn : {Fn::kFloor, Fn::kCeil, Fn::kRound, Fn::kTrunc}) {
     EXPECT_EQ(worst<float>(fn, sse_target(), 20000), 0);

@@ -1,6 +1,8 @@
 // The functions that the IR knows, as arithmetic. docs/math.md states what each promises.
 #pragma once
 
+#include <optional>
+
 #include "src/lower/math/computation.h"
 #include "src/lower/math/pair.h"
 
@@ -27,6 +29,8 @@ ir::Expr tanh(Computation&, const ir::Expr& x);
 ir::Expr sigmoid(Computation&, const ir::Expr& x);
 ir::Expr erf(Computation&, const ir::Expr& x);
 ir::Expr pow(Computation&, const ir::Expr& x, const ir::Expr& y);
+// The same of an exponent that operations make; nothing of others.
+std::optional<ir::Expr> constant_pow(Computation&, const ir::Expr& x, double y);
 // Of whole numbers, wrapping; a negative exponent gives 1 / x^-y rounded towards zero, 0 where x is 0.
 ir::Expr whole_pow(Computation&, const ir::Expr& x, const ir::Expr& exponent);
 

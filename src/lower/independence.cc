@@ -54,12 +54,14 @@ class Body {
   struct Accesses {
     Buffer buffer;
     std::vector<const std::vector<Expr>*> at;
+    std::vector<bool> stores;
   };
 
-  void note(const Buffer& buffer, const std::vector<Expr>& at) {
+  void note(const Buffer& buffer, const std::vector<Expr>& at, bool stores) {
     Accesses& of = accesses_[buffer.id()];
     of.buffer = buffer;
     of.at.push_back(&at);
+    of.stores.push_back(stores);
   }
 
   void read(const Stmt& s) {
@@ -72,12 +74,12 @@ class Body {
     if (const auto* a = as<Allocate>(s)) allocated_.insert(a->buffer.id());
     if (const auto* st = as<Store>(s)) {
       stored_.insert(st->buffer.id());
-      note(st->buffer, st->at);
+      note(st->buffer, st->at, true);
     }
   }
 
   void read(const Expr& e) {
-    if (const auto* l = as<Load>(e)) note(l->buffer, l->at);
+    if (const auto* l = as<Load>(e)) note(l->buffer, l->at, false);
     if (const auto* l = as<Let>(e)) inside_[l->var.id()] = Interval::everything();
     const auto* call = as<CallExtern>(e);
     ok_ = ok_ && !as<Address>(e) && !(call && !call->pure);
@@ -88,7 +90,36 @@ class Body {
     const size_t rank = of.at[0]->size();
     for (size_t d = 0; d < rank; ++d)
       if (apart(of, [&](const std::vector<Expr>& at) { return at[d]; })) return true;
-    return rank > 1 && apart(of, [&](const std::vector<Expr>& at) { return offset(of.buffer, at); });
+    return (rank > 1 && apart(of, [&](const std::vector<Expr>& at) { return offset(of.buffer, at); })) || by_pairs(of);
+  }
+
+  // Each store and each access by a dimension of their own: the state of a scan at t + 1 is none of those at t.
+  bool by_pairs(const Accesses& of) const {
+    constexpr size_t kMost = 32;
+    const size_t count = of.at.size(), rank = of.at[0]->size();
+    if (count > kMost || is_private(of.buffer.scope())) return false;  // rows of tiles get room for vectors by one
+    std::vector<std::vector<std::optional<Place>>> places(count);
+    for (size_t n = 0; n < count; ++n)
+      for (const Expr& e : *of.at[n]) places[n].push_back(place_of(e));
+    const auto differ = [&](size_t a, size_t b) {
+      for (size_t d = 0; d < rank; ++d)
+        if (places[a][d] && places[b][d] && apart(*places[a][d], *places[b][d])) return true;
+      return false;
+    };
+    for (size_t a = 0; a < count; ++a)
+      for (size_t b = 0; of.stores[a] && b < count; ++b)
+        if (!differ(a, b)) return false;
+    return true;
+  }
+
+  // In no two iterations the same.
+  bool apart(const Place& a, const Place& b) const {
+    Linear moved = b.base - a.base;
+    moved.normalise();
+    if (a.step != b.step || !moved.is_constant()) return false;
+    const Interval other = b.reach + Interval::point(moved.constant);
+    if (!a.reach.bounded() || !other.bounded()) return false;
+    return a.step == 0 ? a.reach.hi < other.lo || other.hi < a.reach.lo : apart(a.reach, other, a.step);
   }
 
   static Expr offset(const Buffer& buffer, const std::vector<Expr>& at) {

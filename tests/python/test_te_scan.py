@@ -324,3 +324,22 @@ def test_states_that_do_not_go_together():
     late = te.placeholder((7, 3), name="late")
     refused(tw.errors.ExprError, "states must have the same times, not 6 and 7",
             lambda: te.scan([init, init], [update, update], [two, late], name="both"))
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+def test_the_default_schedule_stores_states_where_they_are_computed():
+    T, N = 9, 67
+    A, state = te.placeholder((N,), name="A"), te.placeholder((T, N), name="state")
+    init = te.compute((1, N), lambda t, i: A[i], name="init")
+    update = te.compute((T, N), lambda t, i: state[t - 1, te.max(i - 1, 0)] + state[t - 1, te.min(i + 1, N - 1)] * 0.5, name="update")
+    S = te.scan(init, update, state, name="S")
+    s = tw.default_schedule(S)
+    text = s.to_python()
+    assert "s[update].compute_inline()" in text and "s[S].vectorize(" in text
+    a, out = np.arange(N, dtype="float32") % 7, np.zeros((T, N), "float32")
+    tw.build(s, [A, S])(a, out)
+    expected = [a]
+    for _ in range(1, T):
+        last = expected[-1]
+        expected.append(np.concatenate([last[:1], last[:-1]]) + np.concatenate([last[1:], last[-1:]]) * np.float32(0.5))
+    np.testing.assert_array_equal(out, np.stack(expected))

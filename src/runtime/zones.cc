@@ -13,7 +13,9 @@ constexpr size_t kShare = size_t{1} << 20;  // bytes that a thread takes at a ti
 
 unsigned char pattern(size_t offset) { return static_cast<unsigned char>(0xA1 ^ (offset * 37)); }
 
-// Four chains, as one alone waits for its multiplications; without an array, which would not stay in registers.
+// Four chains, as one alone waits for its multiplications; without an array, which would not stay in registers. A
+// product leaves a flipped top bit where it was, so that the next word's would cancel it: the shift brings it to a
+// place that is no number's sign.
 uint64_t digest_of_share(const unsigned char* data, size_t count) {
   constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
   uint64_t a = 1, b = 2, c = 3, d = 4, rest = 0;
@@ -21,6 +23,7 @@ uint64_t digest_of_share(const unsigned char* data, size_t count) {
     uint64_t word;
     std::memcpy(&word, data + at, sizeof word);
     chain = (chain ^ word) * kOdd;
+    chain ^= chain >> 29;
   };
   size_t at = 0;
   for (; at + 32 <= count; at += 32) {
@@ -30,7 +33,7 @@ uint64_t digest_of_share(const unsigned char* data, size_t count) {
     add(d, at + 24);
   }
   for (; at < count; ++at) rest = (rest ^ data[at]) * kOdd;
-  for (const uint64_t chain : {a, b, c, d}) rest = (rest ^ (chain >> 29) ^ chain) * kOdd;
+  for (const uint64_t chain : {a, b, c, d}) rest = (rest ^ chain) * kOdd;
   return rest;
 }
 

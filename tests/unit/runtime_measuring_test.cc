@@ -302,6 +302,25 @@ TEST(Zones, ADigestDependsOnEachByteAndItsPlaceInAllShares) {
   EXPECT_NE(digest_of(bytes.data(), bytes.size()), first);
 }
 
+TEST(Zones, ADigestDependsOnSigns) {
+  std::vector<double> doubles(64, 1.5);
+  const auto digest = [](const auto& numbers) { return digest_of(numbers.data(), numbers.size() * sizeof numbers[0]); };
+  const uint64_t before = digest(doubles);
+  for (double& d : doubles) d = -d;
+  EXPECT_NE(digest(doubles), before);
+
+  std::vector<float> floats(64, 1.5f);
+  const uint64_t positive = digest(floats);
+  for (size_t i = 0; i < floats.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      for (const bool and_its_neighbour : {false, true}) {
+        std::vector<float> negated = floats;
+        negated[i] = negated[j] = -1.5f;
+        if (and_its_neighbour) negated[i ^ 1] = -1.5f;
+        EXPECT_NE(digest(negated), positive) << i << " " << j << " " << and_its_neighbour;
+      }
+}
+
 TEST(Compare, HalvesByTheirBits) {
   const ArgSpec half{"y", ir::Type::f(16), {4}, {}, true}, bfloat{"y", ir::Type::bf16(), {2}, {}, true};
   const std::vector<uint16_t> got = {0x3C01, 0x0001, 0x7C00, 0x7E00}, expected = {0x3C00, 0x0001, 0x7C00, 0xFE01};

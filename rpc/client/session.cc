@@ -101,10 +101,16 @@ struct Session::State {
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
 
+  // But for 0, which is the whole session's.
+  uint16_t next_stream() {
+    if (++last_stream == 0) ++last_stream;
+    return last_stream;
+  }
+
   template <Message Reply, Message Asked>
   awaitable<Reply> asked(Asked message, double seconds) {
     const Deadline deadline(*connection, seconds, "no answer in time");
-    const uint16_t mine = ++stream;
+    const uint16_t mine = next_stream();
     co_await connection->send(message, mine);
     co_return read_as<Reply>(co_await answer(mine));
   }
@@ -121,14 +127,14 @@ struct Session::State {
 
   awaitable<void> read(ReadArray message, char* into) {
     const Deadline deadline(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = ++stream;
+    const uint16_t mine = next_stream();
     co_await connection->send(message, mine);
     co_await chunks_into(mine, into, message.bytes);
   }
 
   awaitable<void> write(WriteArray message, std::string_view bytes) {
     const Deadline deadline(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = ++stream;
+    const uint16_t mine = next_stream();
     co_await connection->send(message, mine);
     for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), kChunkBytes)))
       co_await connection->send(MessageType::kChunk, mine, std::string(rest.substr(0, kChunkBytes)));
@@ -137,7 +143,7 @@ struct Session::State {
 
   awaitable<std::string> content_of(std::string name) {
     const Deadline deadline(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = ++stream;
+    const uint16_t mine = next_stream();
     const Download download{name};
     co_await connection->send(download, mine);
     const uint64_t bytes = read_as<Content>(co_await answer(mine)).bytes;
@@ -157,7 +163,7 @@ struct Session::State {
     const Present present = co_await asked<Present>(have, kAnswerS);
     if (present.blobs == std::vector<uint8_t>{1}) co_return;
     const Deadline deadline(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = ++stream;
+    const uint16_t mine = next_stream();
     co_await connection->send(Put{digest, bytes.size()}, mine);
     uint64_t credit = 0;
     while (!bytes.empty()) {
@@ -192,7 +198,7 @@ struct Session::State {
 
   std::mutex one_at_a_time;
   std::optional<Connection> connection;
-  uint16_t stream = 0;
+  uint16_t last_stream = 0;
   std::string description;
   std::deque<Frame> heard;
   std::exception_ptr lost;

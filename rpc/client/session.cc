@@ -115,9 +115,11 @@ struct Session::State {
     co_return read_as<Reply>(co_await answer(mine));
   }
 
-  awaitable<void> chunks_into(uint16_t mine, char* into, uint64_t bytes) {
+  // How long all of it takes is the link's affair: only silence ends it.
+  awaitable<void> chunks_into(uint16_t mine, char* into, uint64_t bytes, Deadline& silence) {
     while (bytes > 0) {
       const Frame frame = co_await answer(mine);
+      silence.renew();
       if (frame.type != MessageType::kChunk || frame.payload.empty() || frame.payload.size() > bytes)
         refuse_frame(frame);
       into = std::ranges::copy(frame.payload, into).out;
@@ -126,23 +128,25 @@ struct Session::State {
   }
 
   awaitable<void> read(ReadArray message, char* into) {
-    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    Deadline silence(*connection, kAnswerS, "no answer in time");
     const uint16_t mine = next_stream();
     co_await connection->send(message, mine);
-    co_await chunks_into(mine, into, message.bytes);
+    co_await chunks_into(mine, into, message.bytes, silence);
   }
 
   awaitable<void> write(WriteArray message, std::string_view bytes) {
-    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    Deadline silence(*connection, kAnswerS, "no answer in time");
     const uint16_t mine = next_stream();
     co_await connection->send(message, mine);
-    for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), kChunkBytes)))
+    for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), kChunkBytes))) {
       co_await connection->send(MessageType::kChunk, mine, std::string(rest.substr(0, kChunkBytes)));
+      silence.renew();
+    }
     read_as<Done>(co_await answer(mine));
   }
 
   awaitable<std::string> content_of(std::string name) {
-    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    Deadline silence(*connection, kAnswerS, "no answer in time");
     const uint16_t mine = next_stream();
     const Download download{name};
     co_await connection->send(download, mine);
@@ -151,7 +155,7 @@ struct Session::State {
       throw ConnectionLost(Diagnostic{
           ErrorKind::kRpc, "a file of " + std::to_string(bytes) + " bytes is more than boards keep", {}, {}});
     std::string content(bytes, '\0');
-    co_await chunks_into(mine, content.data(), bytes);
+    co_await chunks_into(mine, content.data(), bytes, silence);
     co_return content;
   }
 
@@ -162,7 +166,7 @@ struct Session::State {
     have.blobs = {digest};
     const Present present = co_await asked<Present>(have, kAnswerS);
     if (present.blobs == std::vector<uint8_t>{1}) co_return;
-    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    Deadline silence(*connection, kAnswerS, "no answer in time");
     const uint16_t mine = next_stream();
     co_await connection->send(Put{digest, bytes.size()}, mine);
     uint64_t credit = 0;
@@ -171,6 +175,7 @@ struct Session::State {
       co_await connection->send(MessageType::kChunk, mine, std::string(bytes.substr(0, kChunkBytes)));
       bytes.remove_prefix(std::min<size_t>(bytes.size(), kChunkBytes));
       --credit;
+      silence.renew();
     }
     for (;;) {
       const Frame frame = co_await answer(mine);

@@ -214,18 +214,27 @@ asio::any_io_executor Connection::executor() const { return state_->socket.get_e
 
 struct Deadline::Timer {
   asio::steady_timer timer;
-  bool armed = true;  // a timer that has gone off may have its handler waiting when it is cancelled
+  Connection connection;
+  double seconds;
+  std::string why;
+  uint64_t round = 0;  // a timer that has gone off may have its handler waiting when it is cancelled
 };
 
 Deadline::Deadline(Connection connection, double seconds, std::string why)
-    : timer_(std::make_shared<Timer>(Timer{asio::steady_timer(connection.executor(), nanoseconds(seconds))})) {
-  timer_->timer.async_wait([timer = timer_, connection, why = std::move(why)](asio::error_code code) mutable {
-    if (!code && timer->armed) connection.close(why);
+    : timer_(std::make_shared<Timer>(
+          Timer{asio::steady_timer(connection.executor()), connection, seconds, std::move(why)})) {
+  renew();
+}
+
+void Deadline::renew() {
+  timer_->timer.expires_after(nanoseconds(timer_->seconds));
+  timer_->timer.async_wait([timer = timer_, round = ++timer_->round](asio::error_code code) {
+    if (!code && timer->round == round) timer->connection.close(timer->why);
   });
 }
 
 Deadline::~Deadline() {
-  timer_->armed = false;
+  ++timer_->round;
   timer_->timer.cancel();
 }
 

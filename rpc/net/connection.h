@@ -76,6 +76,8 @@ class Deadline {
   ~Deadline();
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
+  // Something came: they are counted anew.
+  void renew();
 
  private:
   struct Timer;

@@ -289,6 +289,26 @@ TEST(Net, ADeadlineThatWentClosesNothing) {
   net.run(outlives_its_deadline(net.there()));
 }
 
+awaitable<void> renews_its_deadline(Endpoint to) {
+  Connection connection = co_await dial(to, {}, 5);
+  co_await greet(connection, Role::kClient, Role::kBoard);
+  Deadline silence(connection, 0.2, "the time was over");
+  for (int i = 0; i < 8; ++i) {
+    co_await pause(0.05);
+    silence.renew();
+  }
+  EXPECT_FALSE(connection.closed());
+  co_await connection.receive();
+}
+
+TEST(Net, ADeadlineThatIsRenewedEndsSilence) {
+  Net net;
+  const auto start = std::chrono::steady_clock::now();
+  const std::string why = refused([&] { net.run(renews_its_deadline(net.there())); });
+  EXPECT_NE(why.find("the time was over"), std::string::npos) << why;
+  EXPECT_GE(seconds_since(start), 0.6);
+}
+
 TEST(Endpoints, AreAHostAndAPort) {
   EXPECT_EQ(parse_endpoint("pi4-1:9090", "board"), (Endpoint{"pi4-1", 9090}));
   EXPECT_EQ(parse_endpoint("[::1]:1", "board"), (Endpoint{"::1", 1}));

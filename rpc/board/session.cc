@@ -6,6 +6,7 @@
 #include <asio/use_awaitable.hpp>
 #include <cmath>
 #include <cstring>
+#include <ranges>
 
 namespace tw::rpc {
 
@@ -15,8 +16,11 @@ using runtime::SharedMemory;
 
 namespace {
 
-constexpr size_t kMostFiles = 256, kMostArrays = 1024, kMostModules = 32;
+constexpr size_t kMostFiles = 240, kMostArrays = 1024, kMostModules = 32;
 constexpr size_t kMostName = 255;
+constexpr size_t kMostTold = 16;  // names, in what refuses another one
+// What lists the files is one message: of each a count, its name and how many bytes it has.
+static_assert(sizeof(uint32_t) + kMostFiles * (sizeof(uint32_t) + kMostName + sizeof(uint64_t)) <= kMostOfControl);
 constexpr double kMostTimeoutS = 3600;
 
 [[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
@@ -97,7 +101,9 @@ struct BoardSession::State : std::enable_shared_from_this<State> {
     const auto found = files.find(name);
     if (found != files.end()) return found->second;
     std::string listed;
-    for (const auto& [known, content] : files) listed += (listed.empty() ? "" : ", ") + known;
+    for (const auto& [known, content] : files | std::views::take(kMostTold))
+      listed += (listed.empty() ? "" : ", ") + known;
+    if (files.size() > kMostTold) listed += " and " + std::to_string(files.size() - kMostTold) + " more";
     refuse("there is no file " + name + " in this session", {listed.empty() ? "it has none" : "it has " + listed});
   }
 
@@ -108,9 +114,11 @@ struct BoardSession::State : std::enable_shared_from_this<State> {
   }
 
   // Both wait for a process, on a thread of the pool; what they use of the session they have before.
-  std::function<std::shared_ptr<KernelProcess>()> loading(const LoadModule& load) const {
-    if (modules.size() == kMostModules) refuse("a session has at most " + std::to_string(kMostModules) + " modules");
+  std::function<std::shared_ptr<KernelProcess>()> loading(const LoadModule& load) {
+    if (modules.size() + modules_under_way >= kMostModules)
+      refuse("a session has at most " + std::to_string(kMostModules) + " modules");
     const Blob object = file(load.file);
+    ++modules_under_way;
     return [command = command, request = runtime::LoadKernel{object, load.kernel, threads}] {
       return std::make_shared<KernelProcess>(command, request);
     };
@@ -149,6 +157,7 @@ struct BoardSession::State : std::enable_shared_from_this<State> {
   std::map<uint64_t, std::shared_ptr<SharedMemory>> arrays;
   std::map<std::string, Blob> files;
   std::map<uint64_t, std::shared_ptr<KernelProcess>> modules;
+  size_t modules_under_way = 0;           // each ends in `load`
   std::map<uint16_t, Incoming> incoming;  // by stream
   uint64_t numbers = 0;
   bool over = false;
@@ -162,6 +171,11 @@ awaitable<std::invoke_result_t<F>> elsewhere(asio::thread_pool& pool, F f) {
   return asio::co_spawn(
       pool, [](F run) -> awaitable<std::invoke_result_t<F>> { co_return run(); }(std::move(f)), asio::use_awaitable);
 }
+
+struct UnderWay {
+  size_t& count;
+  ~UnderWay() { --count; }
+};
 
 // What `run` refuses is told, and ends nothing.
 template <class Run>
@@ -284,7 +298,11 @@ awaitable<void> BoardSession::State::take_chunk(Connection to, Frame frame) {
 awaitable<void> BoardSession::State::load(std::shared_ptr<State> self, Connection to, uint16_t stream,
                                           std::function<std::shared_ptr<KernelProcess>()> run) {
   co_await or_refuse(to, stream, [&]() -> awaitable<void> {
-    const std::shared_ptr<KernelProcess> kernel = co_await elsewhere(self->waiting, run);
+    std::shared_ptr<KernelProcess> kernel;
+    {
+      const UnderWay loading{self->modules_under_way};
+      kernel = co_await elsewhere(self->waiting, run);
+    }
     if (self->over) co_return;
     self->modules.emplace(++self->numbers, kernel);
     co_await to.send(module_reply(self->numbers, kernel->summary()), stream);

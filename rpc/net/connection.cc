@@ -186,6 +186,9 @@ awaitable<void> Connection::write(std::string_view bytes) {
 
 awaitable<void> Connection::send(MessageType type, uint16_t stream, std::string payload) {
   const Connection self = *this;
+  if (const uint32_t most = most_bytes(type, true); payload.size() > most)
+    throw rpc_error("what is to be sent to " + peer() + " has " + std::to_string(payload.size()) +
+                    " bytes, and a message of its type has at most " + std::to_string(most));
   const auto header = encode(FrameHeader{static_cast<uint32_t>(payload.size()), type, stream});
   const std::string frame = std::string(header.data(), header.size()) + payload;
   co_await Connection(self).write(frame);

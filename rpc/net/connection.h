@@ -41,6 +41,7 @@ class Connection {
   asio::awaitable<void> shake_hands(Side);
 
   asio::awaitable<Frame> receive();
+  // Throws Error, and the connection goes on, where it is more than the other side takes.
   asio::awaitable<void> send(MessageType, uint16_t stream, std::string payload);
   template <Message M>
   asio::awaitable<void> send(const M& message, uint16_t stream = 0) {

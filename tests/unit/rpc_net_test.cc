@@ -214,6 +214,26 @@ TEST(Net, FramesThatAreTooLongEndTheConnectionBeforeMemoryIsTaken) {
   refused([&] { net.run(bomb(net.there(), true, kMostOfControl + 1)); });
 }
 
+awaitable<void> says_too_much(Endpoint to) {
+  Connection connection = co_await dial(to, {}, 5);
+  co_await greet(connection, Role::kClient, Role::kBoard);
+  std::string why;
+  try {
+    co_await connection.send(MessageType::kTask, 3, std::string(kMostOfControl + 1, 'x'));
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  EXPECT_NE(why.find("has 65537 bytes, and a message of its type has at most 65536"), std::string::npos) << why;
+  co_await connection.send(MessageType::kTask, 3, std::string(kMostOfControl, 'x'));
+  const Frame back = co_await connection.receive();
+  EXPECT_EQ(back.payload.size(), kMostOfControl);
+}
+
+TEST(Net, FramesThatAreTooLongAreNotSent) {
+  Net net;
+  net.run(says_too_much(net.there()));
+}
+
 awaitable<void> among_many(Endpoint to, int many) {
   std::vector<tcp::socket> silent;
   for (int i = 0; i < many; ++i) {

@@ -1,7 +1,10 @@
 // Sessions with a board over loopback: how many requests, files and modules they take.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "tensorwright/rpc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/rpc_board.h"
 #include "tests/unit/rpc_board_client.h"
 #include "tests/unit/rpc_loopback_board.h"
@@ -13,12 +16,16 @@ using test::Client;
 
 class ASession : public testing::Test {
  protected:
+  // What stands in for kernels says nothing, and ends once they may.
+  void let_kernels_end() const { std::ofstream(folder / "may-end"); }
+
+  tw::test::Folder folder;
   test::Bench bench;
-  test::LoopbackBoard board{{.description = "{}",
-                             .make_runner = test::stub_runners(bench),
-                             .make_heat = test::cool,
-                             // Says nothing, and ends after a second.
-                             .serves_kernels = {"/bin/sleep", {"1"}}}};
+  test::LoopbackBoard board{
+      {.description = "{}",
+       .make_runner = test::stub_runners(bench),
+       .make_heat = test::cool,
+       .serves_kernels = {"/bin/sh", {"-c", "until [ -e " + folder / "may-end" + " ]; do sleep 0.01; done"}}}};
 };
 
 TEST_F(ASession, GoesOnAfterMoreRequestsThanThereAreStreams) {
@@ -32,6 +39,41 @@ TEST_F(ASession, GoesOnAfterMoreRequestsThanThereAreStreams) {
     }
   }
   EXPECT_TRUE(session.listdir().empty());
+}
+
+TEST_F(ASession, ListsAsManyFilesAsItTakes) {
+  Client client(board.port());
+  const Digest content = client.store("x");
+  Frame answer;
+  int files = 0;
+  do {
+    std::string name = std::to_string(files++);
+    client.say(Upload{name.append(255 - name.size(), 'x'), content});
+    answer = client.next();
+  } while (answer.type == MessageType::kDone);
+  EXPECT_NE(answer.payload.find("a session has at most 240 files"), std::string::npos) << answer.payload;
+  client.say(ListFiles{});
+  answer = client.next();
+  EXPECT_EQ(answer.type, MessageType::kFiles);
+  EXPECT_LE(answer.payload.size(), kMostOfControl);
+  client.say(Download{"y"});
+  answer = client.next();
+  EXPECT_EQ(answer.type, MessageType::kError);
+  EXPECT_LE(answer.payload.size(), kMostOfControl);
+}
+
+TEST_F(ASession, CountsModulesThatAreUnderWay) {
+  constexpr uint16_t kMost = 32;
+  Client client(board.port());
+  client.say(Upload{"k.so", client.store("x")});
+  client.hear<Done>();
+  for (uint16_t stream = 1; stream <= kMost + 1; ++stream) client.say(LoadModule{"k.so", ""}, stream);
+  EXPECT_EQ(client.hear<ErrorReply>().what, "a session has at most 32 modules");
+  EXPECT_EQ(client.stream, kMost + 1);
+  let_kernels_end();
+  for (int i = 0; i < kMost; ++i) EXPECT_EQ(client.hear<ErrorReply>().what, "the kernel crashed: exit code 0");
+  client.say(LoadModule{"k.so", ""});
+  EXPECT_EQ(client.hear<ErrorReply>().what, "the kernel crashed: exit code 0");
 }
 
 }  // namespace

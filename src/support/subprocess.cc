@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -96,6 +97,7 @@ struct Plan {
   int failure;  // a pipe: the reason why exec failed, or nothing
   uint64_t address_space, file_bytes;
   pid_t parent;
+  int most_descriptors;  // that are looked at where nothing lists them
 };
 
 constexpr int kFailure = kChannel + 1;
@@ -103,6 +105,26 @@ constexpr int kFailure = kChannel + 1;
 void limit(int resource, uint64_t value) {
   const rlimit both{value, value};
   setrlimit(static_cast<__rlimit_resource>(resource), &both);
+}
+
+// Those of this process from `first` on: by what /proc lists where the kernel is old or a filter refuses close_range.
+void close_from(int first, int most) {
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
+#endif
+  const int listing = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (listing < 0)
+    for (int fd = first; fd < most; ++fd) close(fd);
+  char entries[1024];
+  constexpr long kLength = 16, kName = 19;  // where these lie in an entry
+  uint16_t length = 0;
+  for (long bytes; (bytes = syscall(SYS_getdents64, listing, entries, sizeof entries)) > 0;)
+    for (long at = 0; at < bytes; at += length) {
+      std::memcpy(&length, entries + at + kLength, sizeof length);
+      int fd = 0;
+      for (const char* name = entries + at + kName; *name >= '0' && *name <= '9'; ++name) fd = 10 * fd + (*name - '0');
+      if (fd >= first && fd != listing) close(fd);
+    }
 }
 
 [[noreturn]] void become(Plan& plan) {
@@ -117,9 +139,7 @@ void limit(int resource, uint64_t value) {
   dup2(plan.errors, 2);
   dup2(plan.channel, kChannel);
   dup3(plan.failure, kFailure, O_CLOEXEC);
-#ifdef SYS_close_range
-  syscall(SYS_close_range, kFailure + 1, ~0u, 0);
-#endif
+  close_from(kFailure + 1, plan.most_descriptors);
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < 32; ++signal) sigaction(signal, &standard, nullptr);
@@ -130,6 +150,13 @@ void limit(int resource, uint64_t value) {
   const int reason = errno;
   if (write(kFailure, &reason, sizeof(reason)) < 0) _exit(126);
   _exit(127);
+}
+
+int most_descriptors() {
+  constexpr rlim_t kMost = 1 << 16;  // a limit may be a thousand times that, and nobody opens so many
+  rlimit most{};
+  getrlimit(RLIMIT_NOFILE, &most);
+  return static_cast<int>(std::min(most.rlim_cur, kMost));
 }
 
 __attribute__((noinline)) pid_t start(Plan& plan) {
@@ -152,9 +179,16 @@ Subprocess::Subprocess(const Command& command) {
   fails = above_standard(std::move(fails));
   errors_ = above_standard(Descriptor(memfd_create("stderr", MFD_CLOEXEC)));
   const Descriptor null = above_standard(Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC)));
-  Plan plan{
-      command.path.c_str(), {},      null.get(), errors_.get(), theirs.get(), fails.get(), command.address_space_bytes,
-      command.file_bytes,   getpid()};
+  Plan plan{command.path.c_str(),
+            {},
+            null.get(),
+            errors_.get(),
+            theirs.get(),
+            fails.get(),
+            command.address_space_bytes,
+            command.file_bytes,
+            creator_,
+            most_descriptors()};
   plan.argv.push_back(const_cast<char*>(plan.path));
   for (const std::string& arg : command.args) plan.argv.push_back(const_cast<char*>(arg.c_str()));
   plan.argv.push_back(nullptr);
@@ -177,6 +211,7 @@ Subprocess::~Subprocess() {
 }
 
 void Subprocess::signal_group(int signal) {
+  if (!is_ours()) return;
   std::lock_guard lock(mutex_);
   if (reaped_) return;
   signalled_ = true;
@@ -191,7 +226,11 @@ void Subprocess::terminate(double grace_s) {
   if (!reap(grace_s)) kill();
 }
 
+// A process that was forked from the one that made it has a copy of the object, and not the child.
+bool Subprocess::is_ours() const { return getpid() == creator_; }
+
 bool Subprocess::reap(double patience_s) {
+  if (!is_ours()) return true;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
   for (int round = 0;; ++round) {
     {
@@ -200,8 +239,9 @@ bool Subprocess::reap(double patience_s) {
       siginfo_t info = {};
       // Looked at first and reaped after the rest of its group is gone, so that the group's number is still its own.
       const int got = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+      // Where somebody else has reaped it, its number may be another's by now.
       if (got == 0 ? info.si_pid == pid_ : errno != EINTR) {
-        ::kill(-pid_, SIGKILL);
+        if (got == 0) ::kill(-pid_, SIGKILL);
         int raw = 0;
         status_.known = waitpid(pid_, &raw, 0) == pid_;
         if (status_.known && WIFEXITED(raw)) status_.code = WEXITSTATUS(raw);

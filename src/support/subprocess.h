@@ -7,6 +7,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <mutex>
@@ -36,7 +37,8 @@ std::string to_string(const ExitStatus&);  // "exit code 3", "SIGSEGV (Segmentat
 // Descriptor of the socket in the child.
 constexpr int kChannel = 3;
 
-// Movable nowhere; the destructor kills the whole group and reaps the child. kill may be called from any thread.
+// Movable nowhere; the destructor kills the whole group and reaps the child. kill may be called from any thread. In a
+// process that is forked meanwhile its copy does nothing.
 class Subprocess {
  public:
   explicit Subprocess(const Command&);  // throws std::system_error when it cannot be started
@@ -57,7 +59,9 @@ class Subprocess {
  private:
   void signal_group(int signal);
   bool reap(double patience_s);
+  bool is_ours() const;
 
+  const pid_t creator_ = getpid();
   std::mutex mutex_;  // guards pid_'s validity: no signal after it was reaped
   pid_t pid_ = -1;
   Descriptor channel_, errors_;

@@ -1,11 +1,20 @@
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <system_error>
+#include <vector>
 
 #include "src/support/subprocess.h"
 
@@ -38,12 +47,17 @@ TEST(Subprocess, SpeaksOverItsChannelAndStderr) {
   EXPECT_EQ(child.error_text(), "complaint");
 }
 
-TEST(Subprocess, HasNoDescriptorOfOurs) {
-  const int leak = dup(1);  // without close-on-exec
+int descriptors_of_a_child() {
   Subprocess child(shell("ls /proc/self/fd | wc -l >&3"));
   char text[8] = {};
-  EXPECT_GT(recv(child.channel(), text, sizeof(text) - 1, 0), 0);
-  EXPECT_LE(std::atoi(text), 5) << "0, 1, 2, 3 and the folder that ls reads";
+  return recv(child.channel(), text, sizeof(text) - 1, 0) > 0 ? std::atoi(text) : -1;
+}
+
+TEST(Subprocess, HasNoDescriptorOfOurs) {
+  const int leak = dup(1);  // without close-on-exec
+  const int count = descriptors_of_a_child();
+  EXPECT_GT(count, 0);
+  EXPECT_LE(count, 5) << "0, 1, 2, 3 and the folder that ls reads";
   close(leak);
 }
 
@@ -76,6 +90,43 @@ TEST(Subprocess, LimitsHold) {
   char text[16] = {};
   ASSERT_GT(recv(child.channel(), text, sizeof(text) - 1, 0), 0);
   EXPECT_EQ(std::atoi(text), 1 << 20);
+}
+
+// What a process that is forked here finds.
+int forked(const std::function<int()>& run) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(run());
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Subprocess, IsNothingToAProcessThatIsForked) {
+  auto child = std::make_unique<Subprocess>(shell("sleep 1000"));
+  const int code = forked([&] {
+    child->kill();
+    child.reset();
+    return 3;
+  });
+  EXPECT_EQ(code, 3);
+  EXPECT_TRUE(child->wait(0.1).ours) << "it had ended before";
+}
+
+// As kernels before 5.9 do, and the filters of some containers.
+bool refuse_close_range() {
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{std::size(filter), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Subprocess, HasNoDescriptorOfOursWhereCloseRangeIsNot) {
+  constexpr int kMany = 100;  // more than one look at what is listed
+  std::vector<Descriptor> leaks;
+  for (int i = 0; i < kMany; ++i) leaks.emplace_back(dup(1));
+  EXPECT_LE(forked([] { return refuse_close_range() ? descriptors_of_a_child() : 0; }), 5);
 }
 
 // Without them the child would hear nothing, and seem to have ended by itself.

@@ -17,6 +17,7 @@
 #include "rpc/net/tls.h"
 #include "rpc/wire/rpc_error.h"
 #include "src/support/release.h"
+#include "src/support/within.h"
 
 namespace tw::rpc {
 
@@ -24,6 +25,7 @@ using asio::awaitable;
 using asio::redirect_error;
 using asio::use_awaitable;
 using asio::ip::tcp;
+using support::within;
 
 namespace {
 
@@ -156,7 +158,7 @@ awaitable<Frame> Connection::receive() {
   const Connection self = *this;
   std::array<char, kFrameHeaderBytes> bytes;
   co_await read_all(self, bytes.data(), 1);
-  const Deadline whole(self, kWholeFrameS, "a frame did not end within " + std::to_string(int(kWholeFrameS)) + " s");
+  const Deadline whole(self, kWholeFrameS, "a frame did not end " + within(kWholeFrameS));
   co_await read_all(self, bytes.data() + 1, bytes.size() - 1);
   const FrameHeader header = decode_header({bytes.data(), bytes.size()});
   const uint32_t most = most_bytes(header.type, self.state_->greeted);
@@ -245,13 +247,6 @@ Deadline::~Deadline() {
 // greeting
 
 namespace {
-
-std::string within(double seconds) {
-  std::string text = std::to_string(seconds);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return "within " + text + " s";
-}
 
 // Closes the socket when the time is over.
 class SocketDeadline {

@@ -12,6 +12,7 @@
 #include "src/runtime/tool_path.h"
 #include "src/support/in_parallel.h"
 #include "src/support/subprocess.h"
+#include "src/support/within.h"
 
 namespace tw::runtime {
 namespace {
@@ -115,7 +116,7 @@ BuildResult LocalBuilder::converse(Worker& worker, const BuildRequest& request, 
   const Received received = receive_frame(process.channel(), seconds_now() + timeout_s, bytes);
   if (received == Received::kDeadline) {
     process.terminate(kGraceS);
-    return ended(BuildStatus::kTimeout, "did not end within " + std::to_string(timeout_s) + " s");
+    return ended(BuildStatus::kTimeout, "did not end " + support::within(timeout_s));
   }
   const std::optional<BuildReply> reply = received == Received::kFrame ? decode_build_reply(bytes) : std::nullopt;
   if (reply) {

@@ -6,6 +6,7 @@
 #include "src/runtime/sandbox.h"
 #include "src/runtime/timing.h"
 #include "src/support/subprocess.h"
+#include "src/support/within.h"
 
 namespace tw::runtime {
 namespace {
@@ -73,7 +74,7 @@ KernelAnswer KernelProcess::ask(const KernelRequest& request, double timeout_s, 
   }
   if (received == Received::kDeadline) {
     process->terminate(kGraceS);
-    gone("did not return within " + std::to_string(timeout_s) + " s");
+    gone("did not return " + support::within(timeout_s));
   }
   if (received != Received::kClosed) gone("corrupted the process that ran it");
   const support::ExitStatus status = process->wait(kEndingS);

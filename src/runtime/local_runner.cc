@@ -12,6 +12,7 @@
 #include "src/runtime/sandbox.h"
 #include "src/runtime/timing.h"
 #include "src/runtime/tool_path.h"
+#include "src/support/within.h"
 #include "src/target/busy_clock.h"
 #include "src/target/cpu.h"
 #include "tensorwright/target.h"
@@ -145,7 +146,7 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
       worker.terminate(kGraceS);
       if (started && !checked && patience(request) < request.timeout_s)
         return {RunStatus::kBeaten, request.give_up_above_s, 0, 0, "its first run was cut short"};
-      return started ? ended(RunStatus::kTimeout, "did not end within " + std::to_string(request.timeout_s) + " s")
+      return started ? ended(RunStatus::kTimeout, "did not end " + support::within(request.timeout_s))
                      : ended(RunStatus::kDeviceLost, "the worker did not start");
     }
     if (received == Received::kClosed) break;

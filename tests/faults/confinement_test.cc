@@ -250,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(Confinement, SigtermIgnored) {
   request_.timeout_s = 0.3;
-  expect(run("spins"), RunStatus::kTimeout, "did not end within 0.3");
+  expect(run("spins"), RunStatus::kTimeout, "did not end within 0.3 s");
 }
 
 TEST_F(Confinement, NonsenseOnTheChannelIsNoResult) {

@@ -145,7 +145,7 @@ TEST_F(KernelInAProcess, OneThatCrashesIsNamedAndGone) {
 TEST_F(KernelInAProcess, OneThatHangsIsEnded) {
   const auto kernel = started(object_of("for (;;) *(volatile float*)y = 1;", "hangs"));
   const Arrays arrays;
-  expect_in("did not return within",
+  expect_in("did not return within 0.2 s",
             refused(ErrorKind::kTune, [&] { kernel->call(Arrays::call(), arrays.memories(), 0.2); }));
 }
 

@@ -115,7 +115,7 @@ TEST_F(RunnerFaults, InfiniteLoop) {
   request_.timeout_s = 0.3;
   const double start = seconds_now();
   const std::string loop = "for (volatile int i = 0;; ++i) {}";
-  expect(run(loop), RunStatus::kTimeout, "did not end within 0.3");
+  expect(run(loop), RunStatus::kTimeout, "did not end within 0.3 s");
   EXPECT_LT(seconds_now() - start, 10);
 }
 

@@ -69,7 +69,7 @@ TEST_F(Building, AnAbortOfTheCompilerSaysWhatItPrinted) {
 
 TEST_F(Building, AHangEndsAtItsDeadline) {
   const double start = seconds_now();
-  expect(build("hang", 0.2), BuildStatus::kTimeout, "did not end within 0.2");
+  expect(build("hang", 0.2), BuildStatus::kTimeout, "did not end within 0.2 s");
   EXPECT_LT(seconds_now() - start, 10);
   expect(build("ok"), BuildStatus::kOk, "");
 }

@@ -53,6 +53,13 @@ RunResult ended(RunStatus status, std::string detail) { return {status, 0, 0, 0,
 
 bool from_outside(int signal) { return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
+// Nothing where that fails: whoever wants it next starts it, or says why not.
+std::unique_ptr<support::Subprocess> started_ahead(const support::Command& command) try {
+  return std::make_unique<support::Subprocess>(command);
+} catch (const std::system_error&) {
+  return nullptr;
+}
+
 std::string with_error_text(std::string detail, const support::Subprocess& worker) {
   const std::string text = worker.error_text();
   return text.empty() ? detail : detail + ": " + text;
@@ -127,7 +134,7 @@ RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
     result = converse(*worker, request, lost, lives_on);
   }
   if (lives_on && ++served_ < kRunsOfAWorker) idle_ = std::move(worker);
-  if (worker_.confined && !cancelled_) idle_ = std::make_unique<support::Subprocess>(command);
+  if (worker_.confined && !cancelled_) idle_ = started_ahead(command);
   idle_command_ = std::move(command);
   return result;
 } catch (const std::system_error& e) {

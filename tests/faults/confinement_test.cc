@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "src/runtime/arguments.h"
 #include "src/runtime/local_runner.h"
@@ -28,6 +30,7 @@
 #include "src/support/subprocess.h"
 #include "tests/faults/attacks.h"
 #include "tests/faults/own_code.h"
+#include "tests/faults/processes.h"
 #include "tests/unit/folder.h"
 
 namespace tw::runtime {
@@ -251,6 +254,18 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(Confinement, SigtermIgnored) {
   request_.timeout_s = 0.3;
   expect(run("spins"), RunStatus::kTimeout, "did not end within 0.3 s");
+}
+
+TEST_F(Confinement, AResultIsKeptWhereTheNextWorkerCannotStart) {
+  const std::string worker = folder_ / "worker";
+  std::filesystem::create_symlink(std::filesystem::read_symlink(kSelf), worker);
+  request_.timeout_s = 0.3;
+  const std::jthread removes([&] {
+    while (test::workers_of(getpid(), "worker").empty()) std::this_thread::yield();
+    std::filesystem::remove(worker);
+  });
+  LocalRunner runner({worker, {"--serve", "spins", "", ""}, true});
+  expect(runner.run(request_), RunStatus::kTimeout, "did not end within 0.3 s");
 }
 
 TEST_F(Confinement, NonsenseOnTheChannelIsNoResult) {

@@ -12,12 +12,15 @@
 #include "rpc/net/listener.h"
 #include "rpc/tracker/registration.h"
 #include "src/runtime/thread_pool.h"
+#include "src/support/subprocess.h"
 
 namespace tw::rpc {
 namespace {
 
-// This thread keeps off the core on which kernels are timed.
+// This thread, and what it starts from now on, keeps off the core on which kernels are timed; the board's own threads,
+// which are there by now, and workers, whoever asks for them, do not.
 void leave_the_first_core() {
+  support::begin_starting_processes();
   const std::vector<int>& cores = runtime::cores_to_measure_on();
   if (cores.size() < 2) return;
   cpu_set_t others;
@@ -39,7 +42,7 @@ void serve_board(const Endpoint& at, const std::optional<Secret>& secret, const 
   asio::io_context context{1};
   Listener listener(context.get_executor(), at, secret);
   Board board(context.get_executor(), options);
-  leave_the_first_core();  // the board's own threads, which are there by now, and their workers do not
+  leave_the_first_core();
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](asio::error_code, int) { context.stop(); });
   const auto serve = [&](Connection connection, const Hello&) { return board.serve(std::move(connection)); };

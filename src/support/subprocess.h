@@ -3,7 +3,7 @@
 // The child has /dev/null as stdin and stdout, a bounded file in memory as stderr, one end of a socket pair as
 // kChannel, and no other descriptor of ours. The kernel kills it when this process dies, however it dies: the
 // parent-death signal follows the thread that starts it, so all children are started by one thread that lives as long
-// as the process.
+// as the process. They may use the cores that it may, which are those of the thread that starts the first of them.
 #pragma once
 
 #include <sys/types.h>
@@ -33,6 +33,9 @@ struct ExitStatus {
   bool ours = false;   // the signal came from kill() or terminate()
 };
 std::string to_string(const ExitStatus&);  // "exit code 3", "SIGSEGV (Segmentation fault)"
+
+// For a thread that will keep off some cores which children may use: from now on they have those that it has now.
+void begin_starting_processes();
 
 // Descriptor of the socket in the child.
 constexpr int kChannel = 3;

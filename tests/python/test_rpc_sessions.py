@@ -206,6 +206,18 @@ def test_a_second_client_is_told_who_has_the_board(board):
             time.sleep(0.05)
 
 
+def test_a_kernel_may_use_all_cores(dense):
+    """Also where it is the first process of the board, whose own thread keeps off the first core."""
+    children = lambda pid: [int(p) for t in pathlib.Path(f"/proc/{pid}/task").iterdir() for p in (t / "children").read_text().split()]
+    with boards.Board() as board, board.connect() as remote:
+        remote.upload(dense[1])
+        kernel = remote.load_module("dense.so")
+        workers = children(board.process.pid)
+        assert kernel.name == "dense" and len(workers) == 1
+        threads = (int(t.name) for t in pathlib.Path(f"/proc/{workers[0]}/task").iterdir())
+        assert set().union(*(os.sched_getaffinity(t) for t in threads)) == os.sched_getaffinity(0)
+
+
 def test_a_board_that_dies_is_an_error_at_once():
     board = boards.Board()
     remote = board.connect()

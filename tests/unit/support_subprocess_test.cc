@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -9,11 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "src/support/subprocess.h"
@@ -127,6 +131,32 @@ TEST(Subprocess, HasNoDescriptorOfOursWhereCloseRangeIsNot) {
   std::vector<Descriptor> leaks;
   for (int i = 0; i < kMany; ++i) leaks.emplace_back(dup(1));
   EXPECT_LE(forked([] { return refuse_close_range() ? descriptors_of_a_child() : 0; }), 5);
+}
+
+std::string cores_of_a_child() {
+  Subprocess child(shell("grep Cpus_allowed: /proc/self/status >&3"));
+  std::string text(256, '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, recv(child.channel(), text.data(), text.size(), 0))));
+  return text;
+}
+
+bool stay_on_one_core() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+// In processes of their own, in which none has been started yet.
+TEST(Subprocess, HasTheCoresOfWhoSaidSoBefore) {
+  const std::string all = cores_of_a_child();
+  EXPECT_NE(all, "");
+  EXPECT_EQ(forked([&] { return stay_on_one_core() && cores_of_a_child() != all; }),
+            std::thread::hardware_concurrency() > 1);
+  EXPECT_TRUE(forked([&] {
+    begin_starting_processes();
+    return stay_on_one_core() && cores_of_a_child() == all;
+  }));
 }
 
 // Without them the child would hear nothing, and seem to have ended by itself.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <random>
 
@@ -407,6 +409,28 @@ TEST(GuardedBuffer, ShowsStrayWrites) {
     }
     EXPECT_EQ(buffer.digest(), whole);
   }
+}
+
+// What the process has mapped, in pages.
+size_t mapped() {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages;
+}
+
+TEST(GuardedBuffer, LeavesNothingMappedWhereItCannotBeMade) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers' own memory is beyond any limit";
+#endif
+  constexpr size_t kMost = size_t{4} << 30;
+  rlimit before;
+  getrlimit(RLIMIT_DATA, &before);
+  const rlimit little{kMost, before.rlim_max};
+  setrlimit(RLIMIT_DATA, &little);
+  const size_t pages = mapped();
+  EXPECT_THROW(GuardedBuffer(4 * kMost, 0), std::bad_alloc);
+  EXPECT_LT(mapped(), pages + kMost / 4096);
+  setrlimit(RLIMIT_DATA, &before);
 }
 
 TEST(Arguments, EachBeginsAtAMultipleOf64) {

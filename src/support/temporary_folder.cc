@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
+
+#include "tensorwright/error.h"
 
 namespace tw::support {
 namespace {
@@ -46,7 +49,10 @@ TemporaryFolder::TemporaryFolder(const std::string& prefix) {
   std::string name;
   do {
     name = pattern;
-    if (!mkdtemp(name.data())) return;
+    if (!mkdtemp(name.data())) {
+      why_not_ = "no temporary folder " + pattern + " can be made: " + std::strerror(errno);
+      return;
+    }
   } while (!lock_new(name, lock_));
   path_ = name;
 }
@@ -55,6 +61,11 @@ TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   if (usable()) std::filesystem::remove_all(path_, ignored);
   if (lock_ >= 0) close(lock_);
+}
+
+std::string TemporaryFolder::operator/(const std::string& name) const {
+  if (!usable()) throw Error(Diagnostic{ErrorKind::kArgument, why_not_, {}, {"TMPDIR may name one where it can"}});
+  return path_ + "/" + name;
 }
 
 void remove_abandoned_folders() {

@@ -16,10 +16,11 @@ class TemporaryFolder {
 
   bool usable() const { return !path_.empty(); }  // whether it could be made
   const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  // Throws Error (kArgument), with the reason, where it is not usable: a file is never looked for elsewhere.
+  std::string operator/(const std::string& name) const;
 
  private:
-  std::string path_;
+  std::string path_, why_not_;
   int lock_ = -1;  // of the file that is locked
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/support/temporary_folder.h"
+#include "tensorwright/error.h"
 #include "tests/unit/setting.h"
 
 namespace tw::support {
@@ -33,6 +34,19 @@ TEST(TemporaryFolder, IsNotMadeInTheCurrentFolderWhereTmpdirNamesNone) {
   const TemporaryFolder folder("tensorwright-test");
   ASSERT_TRUE(folder.usable());
   EXPECT_TRUE(folder.path().starts_with("/tmp/tensorwright-test-")) << folder.path();
+}
+
+TEST(TemporaryFolder, ThatCannotBeMadeHasNoFiles) {
+  const test::Setting nowhere("TMPDIR", "/proc");
+  const TemporaryFolder folder("tensorwright-test");
+  EXPECT_FALSE(folder.usable());
+  try {
+    FAIL() << folder / "object.so";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kArgument);
+    EXPECT_EQ(error.diagnostic().what,
+              "no temporary folder /proc/tensorwright-test-XXXXXX can be made: No such file or directory");
+  }
 }
 
 // The folder of a process that was killed goes; those of one that lives stay, and what somebody else made.

@@ -118,3 +118,18 @@ def test_what_ssh_says_is_handed_on(there):
 
 def test_names_that_a_shell_would_read_are_refused(there):
     assert "--key has to consist of letters" in there.install(key="a;reboot", code=1).stderr
+
+
+def test_a_connection_that_is_lost_is_the_error(tmp_path):
+    """Also where what was brought cannot be removed for the same reason."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text("""#!/bin/sh
+case "$*" in
+  *"'look'") printf '%s\\n' "$(uname -m)" here root /tmp/tw-board.here ;;
+  *) echo reset by peer >&2; exit 255 ;;
+esac
+""")
+    ssh.chmod(0o755)
+    update = subprocess.run([boards.TW, "board", "update", "here"], capture_output=True, text=True, timeout=60,
+                            env=os.environ | {"PATH": f"{tmp_path}:{PATH}"})
+    assert update.returncode == 1 and "here cannot be reached by ssh: reset by peer" in update.stderr, update.stderr

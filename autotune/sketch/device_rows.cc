@@ -64,6 +64,17 @@ bool fits(const Stage& stage, const Stage& root, size_t rows) {
                               stage.sums[0].extent >= kLeastShared);
 }
 
+// Whether it reads of each row of the group what is computed of its own: not of another one, as A[i, j] / S[j] does
+// where S has as many elements as there are rows.
+bool reads_own_rows(const Graph& graph, const Group& group, const Stage& stage, size_t rows) {
+  return std::ranges::all_of(stage.reads, [&](const Access& read) {
+    if (!std::ranges::count(group.members, read.stage)) return true;
+    for (size_t d = 0; d < rows; ++d)
+      if (!is_axis(read.at()[d], stage.data[d])) return false;
+    return true;
+  });
+}
+
 // One sum alone is for the rule of sums, which gives short rows a part of a block.
 bool is_worth_a_block(const Graph& graph, const Group& group, size_t rows) {
   if (graph.at(group.root).data.size() > rows) return true;
@@ -168,7 +179,9 @@ std::optional<Group> match_device_rows(const Graph& graph, int root) {
   if (!group || shares_bytes(graph, group->members)) return std::nullopt;
   const size_t rows = row_axes(graph, *group);
   for (int member : group->members)
-    if (graph.at(member).kind == StageKind::kContraction || !fits(graph.at(member), last, rows)) return std::nullopt;
+    if (const Stage& stage = graph.at(member); stage.kind == StageKind::kContraction || !fits(stage, last, rows) ||
+                                               !reads_own_rows(graph, *group, stage, rows))
+      return std::nullopt;
   const bool narrow = last.data.size() == rows;
   const int64_t length = row_length(graph, *group, rows);
   if ((!narrow && rows == 0) || !is_worth_a_block(graph, *group, rows) ||

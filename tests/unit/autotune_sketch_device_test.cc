@@ -225,6 +225,16 @@ Args transposed(int rows, int columns, int batch = 1, const char* type = "float3
   return {A, D, te::compute({batch, columns, rows}, [&](Var b, Var i, Var j) { return A(b, j, i) + D(i, j); }, "B")};
 }
 
+// B[i, j] = A[i, j] - S[j] of the sums of columns, or of those of rows, A[j, i] - S[j] of another row's.
+Args minus_sums(int rows, int columns, bool of_columns, bool turned = false) {
+  const Tensor A = te::placeholder({rows, columns}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, of_columns ? rows : columns, "k");
+  const Tensor S = te::compute(
+      {of_columns ? columns : rows}, [&](Var i) { return te::sum(of_columns ? A(k, i) : A(i, k), {k}); }, "S");
+  const auto minus = [&](Var i, Var j) { return (turned ? A(j, i) : A(i, j)) - S(of_columns || turned ? j : i); };
+  return {A, te::compute(turned ? std::vector<Expr>{columns, rows} : std::vector<Expr>{rows, columns}, minus, "B")};
+}
+
 TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(rules(matmul(64, 64, 64)), Names{"device_contraction"});
@@ -251,6 +261,11 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(std::ranges::count(few, "device_reduction"), 2);
   EXPECT_EQ(std::ranges::count(few, "device_rows"), 0);
   EXPECT_EQ(rules(padded_convolution(9, 16, 8)), Names{"device_warps"});
+  EXPECT_EQ(rules(minus_sums(64, 64, false)), Names{"device_rows"});
+  const Names of_columns{"device_columns", "device_pointwise"};  // of as many columns as there are rows too
+  EXPECT_EQ(rules(minus_sums(64, 60, true)), of_columns);
+  EXPECT_EQ(rules(minus_sums(64, 64, true)), of_columns);
+  EXPECT_EQ(rules(minus_sums(64, 64, false, true)), rules(minus_sums(64, 60, false, true)));
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
   EXPECT_EQ(rules(one_sum(7)), Names{"device_reduction"});

@@ -5,6 +5,8 @@
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
 #include "schedule/machine.h"
+#include "schedule/operands.h"
+#include "src/ir/equal.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -118,23 +120,85 @@ Parts share_among_blocks(Sketch& sketch, const std::string& stage, const std::st
   return made;
 }
 
+namespace {
+
+// What the contraction reads itself.
+int stage_of(const Operand& operand) { return operand.through >= 0 ? operand.through : operand.source; }
+
+// Different reads of the stage, in order of occurrence.
+std::vector<ir::Expr> reads_of(const schedule::StageNest& reader, const schedule::StageNest& source) {
+  std::vector<ir::Expr> reads;
+  for (const ir::Expr& body : reader.bodies)
+    ir::walk(body, [&](const ir::Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (load && source.output_of(load->buffer.id()) != schedule::kNone &&
+          std::ranges::none_of(reads, [&](const ir::Expr& known) { return ir::equal(known, e); }))
+        reads.push_back(e);
+      return true;
+    });
+  return reads;
+}
+
+bool has(const ir::Expr& e, const ir::Expr& part) {
+  bool found = false;
+  ir::walk(e, [&](const ir::Expr& inner) {
+    found = found || ir::equal(inner, part);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+bool are_of_one(const Roles& roles) { return stage_of(roles.broadcast) == stage_of(roles.vectors); }
+
+std::string read_apart(Sketch& sketch, const Group& group, const Roles& roles) {
+  if (!are_of_one(roles)) return "";
+  const std::string &name = sketch.graph.at(group.anchor).name, &source = sketch.graph.at(stage_of(roles.vectors)).name;
+  const auto stage = [](const schedule::Schedule& s, const std::string& of) -> const schedule::StageNest& {
+    return s.nest().stage(s.nest().find_stage(of));
+  };
+  const std::vector<ir::Expr> reads = reads_of(stage(sketch.s, name), stage(sketch.s, source));
+  if (reads.size() != 2) return "";
+  const ir::Expr& broadcast = reads[roles.broadcast.read < roles.vectors.read ? 0 : 1];
+  const std::vector<ir::Expr> operands = schedule::operands_of(stage(sketch.s, name));
+  for (size_t n = 0; n < operands.size(); ++n) {
+    if (!has(operands[n], broadcast)) continue;
+    const schedule::Hoist step{name, static_cast<int64_t>(n), ir::Scope::kGlobal};
+    schedule::Schedule with = sketch.s;
+    if (!with.try_apply(step).ok() || reads_of(stage(with, name), stage(with, source)).size() != 1) return "";
+    sketch.step(step);
+    const schedule::LoopNest& nest = sketch.s.nest();
+    return nest.stage(nest.find_stage(name) - 1).name;
+  }
+  return "";
+}
+
 std::vector<std::string> share_operands(Sketch& sketch, const Group& group, const Roles& roles,
-                                        const std::string& reader,
+                                        const std::string& reader, const std::string& apart,
                                         const std::array<std::vector<std::string>, 2>& axes) {
   std::vector<std::string> copies;
-  std::vector<int> sources;
+  const bool of_one = are_of_one(roles);
+  const auto is_member = [&](int stage) { return std::ranges::count(group.members, stage) > 0; };
+  const auto copy = [&](const std::string& name, const std::string& from, const std::vector<std::string>& order) {
+    copies.push_back(sketch.s.nest().unique_name(name + ".shared"));
+    sketch.step(schedule::CacheRead{name, ir::Scope::kShared, {from}, order});
+  };
   for (const Operand* operand : {&roles.broadcast, &roles.vectors}) {
-    const int stage = operand->through >= 0 ? operand->through : operand->source;
-    const bool member = std::ranges::find(group.members, stage) != group.members.end();
-    if (std::ranges::find(sources, stage) != sources.end() || (operand->through >= 0 && !member)) continue;
-    sources.push_back(stage);
+    const bool first = operand == &roles.broadcast;
+    const int stage = stage_of(*operand);
     const std::string& name = sketch.graph.at(stage).name;
-    copies.push_back(member ? name : sketch.s.nest().unique_name(name + ".shared"));
-    if (member)
+    if ((operand->through >= 0 && !is_member(stage)) || (of_one && apart.empty())) continue;
+    if (of_one || !is_member(stage)) {
+      copy(name, of_one && first ? apart : reader, axes[first ? 0 : 1]);
+    } else {
+      copies.push_back(name);
       sketch.step(schedule::SetScope{name, ir::Scope::kShared});
-    else
-      sketch.step(schedule::CacheRead{name, ir::Scope::kShared, {reader}, axes[operand == &roles.broadcast ? 0 : 1]});
+    }
   }
+  if (!apart.empty()) sketch.step(schedule::ComputeInline{apart});
+  if (const int stage = stage_of(roles.vectors); of_one && is_member(stage))
+    sketch.step(schedule::ComputeInline{sketch.graph.at(stage).name});
   return copies;
 }
 
@@ -143,6 +207,7 @@ int64_t processors_of(const Target& target) { return schedule::describe_machine(
 const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const Roles& roles,
                                    std::span<const ir::WarpProduct> products, Ends ends) {
   if (stage.sums.empty() || roles.group > 0 || stage.bodies.size() != 1) return nullptr;
+  if (are_of_one(roles) && stage.scan >= 0) return nullptr;  // of which no part is hoisted
   const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
   const auto* product = sum ? ir::as<ir::Binary>(sum->sources[0]) : nullptr;
   if (!product || product->op != ir::BinOp::kMul || sum->op != ir::ReduceOp::kSum || !!sum->where) return nullptr;

@@ -61,9 +61,17 @@ struct Parts {
 };
 Parts share_among_blocks(Sketch&, const std::string& stage, const std::string& terms, schedule::Factor parts);
 
+// Whether both operands are of one stage, as those of a matrix times its transpose are.
+bool are_of_one(const Roles&);
+// The broadcast one as a stage of its own then, so that each has a copy: one for both would reach from the rows of the
+// one to those of the other. For `share_operands`, which inlines it; empty where they are of two, or where there is no
+// such part. Before the sums are shared among blocks.
+std::string read_apart(Sketch&, const Group&, const Roles&);
 // The operands of a contraction in shared memory, for `reader`: what computes one, such as its padding, or a copy of
-// what is read in place, with its axes in this order where there is one. Their stages.
+// what is read in place, with its axes in this order where there is one. Their stages; none of one stage that is not
+// read apart.
 std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader,
+                                        const std::string& apart,
                                         const std::array<std::vector<std::string>, 2>& axes = {});
 
 // The first of the products that the stage's sums are of: by the types of both operands, and where whole ones make up

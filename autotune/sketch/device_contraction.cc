@@ -68,10 +68,11 @@ class DeviceContraction {
 
   void run() {
     define_knobs();
+    const std::string apart = read_apart(k_, group_, roles_);
     if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, unit_of_parts());
     name_ = parts_ > 1 ? tiled_.stage : root_.name;
     sums_ = at_root() ? k_.cache_write(name_) : stage_.name;
-    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_, axes_);
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_, apart, axes_);
     tile_outputs();
     tile_sums();
     for (const std::string& copy : copies) {
@@ -199,9 +200,8 @@ void DeviceContraction::define_terms(bool few) {
 std::vector<std::string> DeviceContraction::axes_across(const Operand& operand, int axis) const {
   constexpr int64_t kLeast = 64;  // rows and columns
   const auto extent = [&](int d) { return stage_.data[static_cast<size_t>(d)].extent; };
-  if (roles_.broadcast.through >= 0 || roles_.vectors.through >= 0 ||
-      roles_.broadcast.source == roles_.vectors.source || stage_.sums.size() != 1 || bytes_of(operand) != 4 ||
-      extent(roles_.rows) < kLeast || extent(roles_.lanes) < kLeast)
+  if (roles_.broadcast.through >= 0 || roles_.vectors.through >= 0 || stage_.sums.size() != 1 ||
+      bytes_of(operand) != 4 || extent(roles_.rows) < kLeast || extent(roles_.lanes) < kLeast)
     return {};
   const std::vector<ir::Expr>& at = operand.read->at();
   const Axis& own = stage_.data[static_cast<size_t>(axis)];

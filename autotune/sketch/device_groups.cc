@@ -93,9 +93,8 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, bool filled) {
 std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles& roles) {
   Form form;
   if (roles.broadcast.through >= 0 || roles.vectors.through >= 0) return std::nullopt;
-  const bool filled = roles.broadcast.source != roles.vectors.source &&
-                      comes_in_boxes(graph.at(roles.broadcast.source)) &&
-                      comes_in_boxes(graph.at(roles.vectors.source));
+  const bool filled =
+      comes_in_boxes(graph.at(roles.broadcast.source)) && comes_in_boxes(graph.at(roles.vectors.source));
   for (const ir::WarpProduct& p : ir::group_products())
     if (p.n == kLeastColumns && !form.product)
       form.product = product_for(graph, stage, roles, {&p, 1}, filled ? Ends::kFilled : Ends::kWhole);
@@ -153,10 +152,11 @@ class GroupContraction {
     if (form_.rounds && !form_.turns && !few_) k_.cfg.define_knob(knob("rounded"), std::vector<int64_t>{0, 1});
     rounded_ = form_.turns || (form_.rounds && !few_ && k_.cfg.value(knob("rounded")) == 1);
     parts_ = few_ ? k_.cfg.value(knob("parts")) : 1;
+    const std::string apart = read_apart(k_, group_, roles_);
     if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, form_.terms);
     const bool staged = !at_root() && is_staged();
     const std::vector<std::string> copies =
-        rounded_ ? share_rounded() : share_operands(k_, group_, roles_, sums_.stage);
+        rounded_ ? share_rounded(apart) : share_operands(k_, group_, roles_, sums_.stage, apart);
     if (staged)
       stage_epilogue();
     else if (!at_root())
@@ -190,7 +190,7 @@ class GroupContraction {
     if (roles_.share >= 0) outer.push_back(root_.data[static_cast<size_t>(roles_.share)].name);
     return outer;
   }
-  std::vector<std::string> share_rounded();
+  std::vector<std::string> share_rounded(const std::string& apart);
   bool is_staged();
   std::string bind_blocks(const std::string& stage, const std::vector<std::string>& tiles);
   void tile_epilogue();
@@ -240,16 +240,17 @@ void GroupContraction::tile_epilogue() {
 }
 
 // Of what is turned a thread reads a column of neighbours, whose rows it then stores by whole vectors.
-std::vector<std::string> GroupContraction::share_rounded() {
+std::vector<std::string> GroupContraction::share_rounded(const std::string& apart) {
   std::vector<std::string> copies;
   for (const Operand* operand : {&roles_.broadcast, &roles_.vectors}) {
     const bool turned = (operand == &roles_.broadcast ? form_.left : form_.right) == Along::kAcross;
     const std::string& name = k_.graph.at(operand->source).name;
+    const std::string& reader = operand == &roles_.broadcast && !apart.empty() ? apart : sums_.stage;
     const std::string rounded = k_.s.nest().unique_name(name + ".global");
     std::vector<std::string> axes;
     for (size_t d = 0; turned && d < operand->read->at().size(); ++d) axes.push_back("ax" + std::to_string(d));
     if (turned) std::swap(axes[axes.size() - 2], axes.back());
-    k_.step(schedule::CacheRead{name, ir::Scope::kGlobal, {sums_.stage}, axes});
+    k_.step(schedule::CacheRead{name, ir::Scope::kGlobal, {reader}, axes});
     std::vector<std::string> loops = data_loops(k_.s, rounded);
     const std::string last = loops.back(), sector = turned ? split(rounded, last, kSector) : last,
                       element = split(rounded, sector, kRoundedAtOnce);
@@ -265,8 +266,9 @@ std::vector<std::string> GroupContraction::share_rounded() {
     if (turned) k_.step(schedule::Unroll{rounded, sector + ".o"});
     k_.step(schedule::Vectorize{rounded, element});
     copies.push_back(k_.s.nest().unique_name(rounded + ".shared"));
-    k_.step(schedule::CacheRead{rounded, ir::Scope::kShared, {sums_.stage}});
+    k_.step(schedule::CacheRead{rounded, ir::Scope::kShared, {reader}});
   }
+  if (!apart.empty()) k_.step(schedule::ComputeInline{apart});
   return copies;
 }
 

@@ -51,8 +51,7 @@ bool fills_operands(const Graph& graph, const Group& group, const Roles& roles) 
     return std::ranges::find(group.members, operand.through) != group.members.end() && stage.sums.empty() &&
            stage.bodies.size() == 1;
   };
-  const auto stage_of = [](const Operand& operand) { return operand.through >= 0 ? operand.through : operand.source; };
-  return stage_of(roles.broadcast) != stage_of(roles.vectors) && fills(roles.broadcast) && fills(roles.vectors);
+  return fills(roles.broadcast) && fills(roles.vectors);
 }
 
 const ir::WarpProduct* product_of(const Graph& graph, const Group& group) {
@@ -87,8 +86,9 @@ class WarpContraction {
 
   void run() {
     define_knobs();
+    const std::string apart = read_apart(k_, group_, roles_);
     if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, k_.cfg.value(knob("terms")));
-    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage);
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage, apart);
     if (!at_root()) tile_epilogue();
     tile_sums();
     for (const std::string& copy : copies) {

@@ -186,6 +186,19 @@ Args product_of(int m, int n, int terms, const Factors& f = {}) {
   return {A, B, bias, te::compute({f.batch, m, n}, rounded, "D")};
 }
 
+// Of one matrix: A * A, or one of the factors turned. Of what is computed from it where it is `made`.
+Args square_of(int size, const Factors& f = {}, bool left_turned = false, bool made = false) {
+  const Tensor A = te::placeholder({size, size}, f.in, "A"), R = te::placeholder({size, size}, f.in, "R");
+  const Tensor X = made ? te::compute({size, size}, [&](Var i, Var j) { return A(i, j) + R(i, j); }, "X") : A;
+  const te::IterVar k = te::reduce_axis(0, size, "k");
+  const auto factor = [&](const Expr& e) { return f.tf32 ? te::tf32(e) : te::astype(e, f.out); };
+  const auto sum = [&](Var i, Var j) {
+    return te::sum(factor(left_turned ? X(k, i) : X(i, k)) * factor(f.rows_of_terms ? X(j, k) : X(k, j)), {k});
+  };
+  const Tensor C = te::compute({size, size}, sum, "C");
+  return made ? Args{A, R, C} : Args{A, C};
+}
+
 // 16 columns of an image, 16 channels to 8, by windows of 2 x 2.
 Args convolution_of_halves() {
   const Tensor D = te::placeholder({1, 3, 17, 16}, "float16", "D"), W = te::placeholder({2, 2, 16, 8}, "float16", "W");
@@ -414,6 +427,38 @@ TEST(SketchDevice, ProductsOfTensorCores) {
   expect_right(product_of(64, 64, 32, {.epilogue = true}));
   expect_right(product_of(32, 16, 32, {.rows_of_terms = false, .epilogue = true, .batch = 2}), 2);
   expect_right(convolution_of_halves());
+}
+
+// Each factor has tiles of its own in shared memory, small ones of large matrices too.
+TEST(SketchDevice, ProductsOfOneMatrix) {
+  constexpr Factors kLies{.rows_of_terms = false};
+  expect_right(square_of(64), 2);
+  expect_right(square_of(64, kLies, true), 2);
+  expect_right(square_of(40, kLies), 2);
+  expect_right(square_of(64, {.in = "float32", .tf32 = true}), 2);
+  expect_right(square_of(48, {"float32", "float32"}), 3);
+  expect_right(square_of(33, {"float32", "float32", false}), 2);
+  expect_right(square_of(64, {}, false, true), 2);
+  expect_second(square_of(264));
+  expect_right_when_small(square_of(2048, {.in = "float32", .rows_of_terms = false, .tf32 = true}, true));
+  for (const char* type : {"bfloat16", "float32", "float64", "int8"}) {
+    const std::string in = type, out = in == "int8" ? "int32" : in == "bfloat16" ? "float32" : in;
+    for (const bool turned : {false, true})
+      for (const bool rows : {false, true}) {
+        const Args args = square_of(1024, {in.c_str(), out.c_str(), rows}, turned);
+        const schedule::Schedule s = default_schedule({args.back()}, test::device());
+        EXPECT_TRUE(schedule::to_ir(s, args, "kernel").ok()) << type << turned << rows;
+        EXPECT_NE(to_string(s).find("A.shared_1"), std::string::npos) << to_string(s);
+      }
+  }
+}
+
+// What has no part that can be told apart is not shared: a sum under a condition.
+TEST(SketchDevice, ProductsOfOneMatrixUnderACondition) {
+  const Tensor A = te::placeholder({40, 40}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, 40, "k");
+  const auto sum = [&](Var i, Var j) { return te::sum(A(i, k) * A(j, k), {k}, Expr(k) < Expr(i)); };
+  expect_right({A, te::compute({40, 40}, sum, "C")}, 2);
 }
 
 // Even parts and a shorter last one, by four warps, by one and by threads, with an epilogue behind the last launch.

@@ -4,6 +4,9 @@
 #include <algorithm>
 
 #include "schedule/analysis.h"
+#include "schedule/check_launches.h"
+#include "schedule/emit.h"
+#include "schedule/layout.h"
 #include "schedule/refuse.h"
 
 namespace tw::schedule {
@@ -83,9 +86,31 @@ Status check_loops(const StageNest& stage, const std::vector<Step>& steps) {
   return Unit{};
 }
 
+namespace {
+
+Arguments inputs_and_outputs(const LoopNest& nest) {
+  Arguments all;
+  for (int i = 0; i < nest.size(); ++i) {
+    const StageNest& stage = nest.stage(i);
+    if (stage.is_placeholder())
+      all[i] = {packed_buffer(stage)};
+    else if (stage.output)
+      all[i] = stage.buffers;
+  }
+  return all;
+}
+
+}  // namespace
+
+// What a block shares is known when there are loops: slots, rows that are swizzled, sums that threads join.
 Status check(const LoopNest& nest, const std::vector<Step>& steps) {
   TW_TRY(Placement placed, place(nest, steps));
-  return Analysis(nest, steps, std::move(placed)).judge();
+  Analysis known(nest, steps, std::move(placed));
+  TW_TRY([[maybe_unused]] Unit legal, known.judge());
+  if (!has_launches(nest)) return Unit{};
+  return check_launch_memory(emit(nest, known.placed(), known.bounds(), known.slides(), known.layouts(),
+                                  inputs_and_outputs(nest), known.intrins()),
+                             steps);
 }
 
 }  // namespace tw::schedule

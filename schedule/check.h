@@ -7,7 +7,8 @@
 namespace tw::schedule {
 
 // Placement (every reader inside the loop at which its producer is computed), what may stand inside a vectorized loop,
-// tails that visit values again, and how much code unrolled loops make. Names the Step at fault and its line.
+// tails that visit values again, how much code unrolled loops make, and what blocks of a launch share. Names the Step
+// at fault and its line.
 Status check(const LoopNest&, const std::vector<Step>& steps);
 
 // The same for the loops of one stage, without placement.

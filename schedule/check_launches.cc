@@ -417,9 +417,9 @@ Diagnostic too_much(const Memory& memory, const std::vector<Step>& steps) {
 
 }  // namespace
 
-Status check_launch_memory(const ir::Program& program, const std::vector<Step>& steps) {
+Status check_launch_memory(const ir::Stmt& body, const std::vector<Step>& steps) {
   Status fits = Unit{};
-  ir::walk(program.body, [&](const ir::Stmt& s) {
+  ir::walk(body, [&](const ir::Stmt& s) {
     const auto* loop = ir::as<ir::For>(s);
     if (loop == nullptr || !ir::is_device_index(loop->kind)) return true;
     const Memory memory = memory_of(s);

@@ -13,7 +13,7 @@ Status check_launches(const LoopNest&, const Placement&, const std::vector<Step>
 Status check_launch_extents(const LoopNest&, const Placement&, const NestBounds&, const std::vector<Step>& steps);
 
 // The memory of a block and of its threads has a size that is known, and what a block shares fits. Names the Step
-// that places most of it.
-Status check_launch_memory(const ir::Program&, const std::vector<Step>& steps);
+// that places most of it. REQUIRES: the loops of a legal nest.
+Status check_launch_memory(const ir::Stmt& body, const std::vector<Step>& steps);
 
 }  // namespace tw::schedule

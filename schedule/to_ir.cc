@@ -223,7 +223,7 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
   ir::Program program{
       std::move(name), std::move(bound.params),
       emit(nest, known.placed(), known.bounds(), known.slides(), known.layouts(), bound.buffers, known.intrins())};
-  TW_TRY([[maybe_unused]] Unit fits, check_launch_memory(program, schedule.steps()));
+  TW_TRY([[maybe_unused]] Unit fits, check_launch_memory(program.body, schedule.steps()));
   TW_TRY(program.body, kept_by_lanes(program.body, nest, known.intrins(), schedule.steps()));
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
   TW_TRY([[maybe_unused]] Unit sized, add_size_requirements(program, nest, schedule.steps()));

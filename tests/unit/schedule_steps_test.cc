@@ -162,6 +162,25 @@ TEST(ScheduleSteps, ErrorsCarryTheLineOfTheStep) {
   EXPECT_EQ(s.check().error().where.line, 31) << "the Step at fault, not the last one";
 }
 
+// Two slots of a row: only with loops is it known how much a block shares.
+TEST(ScheduleSteps, WhatABlockSharesIsCheckedToo) {
+  for (const int rows : {28'000, 30'000}) {
+    const Tensor a = te::placeholder({64, rows}, "float32", "A");
+    const IterVar k = te::reduce_axis(0, 64, "k");
+    const Tensor c = te::compute({rows}, [&](Var i) { return te::sum(a(k, i), {k}); }, "C");
+    Schedule s({c});
+    for (const Step& step : std::vector<Step>{CacheRead{"A", Scope::kShared, {"C"}}, Split{"C", "i", Factor(1024), {}},
+                                              Reorder{"C", {"k", "i.o", "i.i"}}, Bind{"C", "i.i", "threadIdx.x"},
+                                              ComputeAt{"A.shared", "C", "k"}, Pipeline{"C", "k", Factor(2)}})
+      s.apply(step);
+    const Status checked = s.check();
+    EXPECT_EQ(checked.ok(), rows == 28'000);
+    EXPECT_EQ(to_ir(s, {a, c}).ok(), checked.ok());
+    const std::string why = checked.ok() ? "" : checked.error().what;
+    EXPECT_EQ(why.find("must share at most") != std::string::npos, rows == 30'000) << why;
+  }
+}
+
 TEST(ScheduleSteps, EqualNamesAreTold) {
   Tensor a = te::placeholder({4}, "float32", "T"),
          b = te::compute({4}, [&](Var i) { return a(i) + te::constant(1, "float32"); }, "T");

@@ -347,6 +347,26 @@ Status check_launches(const LoopNest& nest, const Placement& placed, const std::
   return Unit{};
 }
 
+namespace {
+
+// The last Step that bound a loop of the launch to one of these, of those that are as long as it is.
+template <class Which>
+int step_that_binds(const LoopNest& nest, const Placement& placed, const NestBounds& all,
+                    const std::vector<DeviceIndex>& indices, int root, const Which& which) {
+  int last = -1;
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!placed.live(i) || placed.launch[i] != root) continue;
+    const StageNest& stage = nest.stage(i);
+    for (const AxisId leaf : stage.leaves)
+      for (const DeviceIndex& index : indices)
+        if (index.kind == stage.axes[leaf].annotation && which(index) && index.extent == all.stages[i].extent[leaf])
+          last = std::max(last, stage.axes[leaf].annotated_by);
+  }
+  return last;
+}
+
+}  // namespace
+
 Status check_launch_extents(const LoopNest& nest, const Placement& placed, const NestBounds& all,
                             const std::vector<Step>& steps) {
   for (int i = 0; i < nest.size(); ++i) {
@@ -365,22 +385,27 @@ Status check_launch_extents(const LoopNest& nest, const Placement& placed, const
   const Launches launches(nest, placed, all);
   for (int i = 0; i < nest.size(); ++i) {
     if (placed.launch[i] != i) continue;
+    const std::vector<DeviceIndex>& indices = launches.indices(i);
+    const auto bound_by = [&](const auto& which) { return step_that_binds(nest, placed, all, indices, i, which); };
     int64_t threads = 1;
-    for (const DeviceIndex& index : launches.indices(i))
+    for (const DeviceIndex& index : indices)
       if (is_thread(index.kind)) threads *= index.extent.value();
     if (threads > kMostThreadsOfBlock)
-      return refused(nest.stage(i), Bind::kName,
-                     "a block must have at most " + std::to_string(kMostThreadsOfBlock) + " threads, and that of " +
-                         nest.stage(i).name + " has " + std::to_string(threads))
-             << "split the loops, and bind smaller parts to threadIdx";
-    for (const DeviceIndex& index : launches.indices(i))
+      return blame(
+          refused(nest.stage(i), Bind::kName,
+                  "a block must have at most " + std::to_string(kMostThreadsOfBlock) + " threads, and that of " +
+                      nest.stage(i).name + " has " + std::to_string(threads))
+              << "split the loops, and bind smaller parts to threadIdx",
+          steps, bound_by([](const DeviceIndex& index) { return is_thread(index.kind) && index.extent.value() > 1; }));
+    for (const DeviceIndex& index : indices)
       if (const int64_t most = most_of(index.kind); index.extent.value_or(0) > most)
-        return refused(nest.stage(i), Bind::kName,
-                       to_string(index.kind) + " must have at most " + std::to_string(most) +
-                           " iterations, and that of " + nest.stage(i).name + " has " + to_string(index.extent))
-               << (is_thread(index.kind)
-                       ? "bind the loop to threadIdx.x or threadIdx.y"
-                       : "bind the longest loop to blockIdx.x, or fuse loops over blocks and bind that");
+        return blame(refused(nest.stage(i), Bind::kName,
+                             to_string(index.kind) + " must have at most " + std::to_string(most) +
+                                 " iterations, and that of " + nest.stage(i).name + " has " + to_string(index.extent))
+                         << (is_thread(index.kind)
+                                 ? "bind the loop to threadIdx.x or threadIdx.y"
+                                 : "bind the longest loop to blockIdx.x, or fuse loops over blocks and bind that"),
+                     steps, bound_by([&](const DeviceIndex& other) { return other.kind == index.kind; }));
     TW_TRY([[maybe_unused]] Unit lanes, check_lanes(nest, placed, all, i, steps));
   }
   return Unit{};

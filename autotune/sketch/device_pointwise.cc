@@ -9,11 +9,13 @@
 //
 //   S[i] = sum of A[2 * i + k]; B[i] = f(S[i])   ==>   blockIdx.x i.o: threadIdx.x i.i: S.local; B[i] = f(S.local)
 //
-// A sum that no threads share, as of a window, is added up by the one that needs it.
+// A sum that no threads share, as of a window, is added up by the one that needs it. A stage without dimensions is
+// computed by one thread.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
 #include "src/ir/interval.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -116,12 +118,20 @@ void compute_at_thread(Sketch& sketch, const std::string& sum, const std::string
   sketch.step(schedule::Vectorize{sum, last + ".i"});
 }
 
+// One element, in a loop of one iteration.
+void by_one_thread(Sketch& sketch, const std::string& stage) {
+  sketch.step(schedule::Fuse{stage, {}});
+  const schedule::StageNest& nest = sketch.s.nest().stage(sketch.s.nest().find_stage(stage));
+  sketch.bind(stage, nest.axes[static_cast<size_t>(nest.leaves.front())].name, "threadIdx.x");
+}
+
 }  // namespace
 
 std::optional<Group> match_device_pointwise(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
   const bool known = stage.kind == StageKind::kPointwise || stage.reduces();
-  if (!known || stage.data.empty() || stage.elements == 0) return std::nullopt;
+  if (!known || stage.elements == 0) return std::nullopt;
+  if (stage.data.empty()) return Group{root, root, {root}};
   Group group{root, root, {}};
   for (int sum = 0; sum < root; ++sum)
     if (stage.kind == StageKind::kPointwise && is_a_threads_own(graph, root, sum, kName)) group.members.push_back(sum);
@@ -131,6 +141,7 @@ std::optional<Group> match_device_pointwise(const Graph& graph, int root) {
 
 void apply_device_pointwise(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
+  if (stage.data.empty()) return by_one_thread(sketch, stage.name);
   std::vector<std::string> loops = data_loops(sketch.s, stage.name);
   sketch.cfg.define_knob(stage.name + ".threads", {256, 128, 512, 64, 1024});
   const bool alone = group.members.size() == 1;

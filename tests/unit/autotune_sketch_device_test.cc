@@ -162,6 +162,20 @@ Args one_sum(int terms) {
   return {A, te::compute({}, [&](const std::vector<Var>&) { return te::sum(A(k), {k}); }, "S")};
 }
 
+// Of no dimension: of one element, and of what follows a sum.
+Args one_element() {
+  const Tensor A = te::placeholder({}, "float32", "A");
+  return {A, te::compute(
+                 {}, [&](const std::vector<Var>&) { return A(std::vector<Expr>{}) * A(std::vector<Expr>{}); }, "B")};
+}
+Args square_of_sum(int terms) {
+  const Args args = one_sum(terms);
+  const Tensor S = args.back();
+  return {
+      args[0],
+      te::compute({}, [&](const std::vector<Var>&) { return S(std::vector<Expr>{}) * S(std::vector<Expr>{}); }, "B")};
+}
+
 // Of matrices, or of so many, B as rows of terms or of columns; with a bias and rounded where there is an epilogue.
 struct Factors {
   const char *in = "bfloat16", *out = "float32";
@@ -282,6 +296,8 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
   EXPECT_EQ(rules(one_sum(7)), Names{"device_reduction"});
+  EXPECT_EQ(rules(one_element()), Names{"device_pointwise"});
+  EXPECT_EQ(rules(square_of_sum(7)), (Names{"device_reduction", "device_pointwise"}));
   EXPECT_EQ(rules(column_sums(64, 64)), Names{"device_columns"});
   EXPECT_EQ(rules(column_sums(16, 64)), Names{"device_pointwise"});
   EXPECT_EQ(rules(column_sums(64, 1 << 18)), Names{"device_pointwise"});
@@ -356,6 +372,9 @@ TEST(SketchDevice, Columns) {
   expect_right(column_sums(517, 19, 3), 6);
   expect_right(row_sums(3, 20000), 3);
   expect_right(one_sum(9001), 3);
+  expect_right(square_of_sum(9001), 2);
+  expect_right(square_of_sum(0), 1);
+  expect_right(one_element(), 1);
 }
 
 // S[t, b, j] of the state before at the same place, at the place before, or of all j by a sum.

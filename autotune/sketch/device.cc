@@ -7,6 +7,7 @@
 #include "schedule/machine.h"
 #include "schedule/operands.h"
 #include "src/ir/equal.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -41,6 +42,18 @@ void share(Sketch& sketch, const std::string& stage, const std::string& loop, sc
   sketch.bind(stage, loop + ".i", "threadIdx.x");
 }
 
+namespace {
+
+// Whether both read of one row, or of rows that are a few apart: what is kept of both is all between them.
+bool are_close(const Access& one, const Access& other) {
+  constexpr int64_t kClose = 4;
+  for (size_t d = 0; d + 1 < one.at().size(); ++d)
+    if (std::abs(ir::as_int(ir::simplify(one.at()[d] - other.at()[d])).value_or(kClose)) >= kClose) return false;
+  return true;
+}
+
+}  // namespace
+
 Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along) {
   constexpr int64_t kBytes = 16;
   Vectors found;
@@ -60,7 +73,10 @@ Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along)
     const Stage& source = graph.at(read.stage);
     if (!lies_so(read) || source.shape.back() % lanes != 0) continue;
     found.lanes = lanes;
-    if (std::ranges::find(stage.direct, read.stage) != stage.direct.end() &&
+    const bool all_lie_so = std::ranges::all_of(stage.reads, [&](const Access& other) {
+      return other.stage != read.stage || (lies_so(other) && are_close(read, other));
+    });
+    if (all_lie_so && std::ranges::find(stage.direct, read.stage) != stage.direct.end() &&
         std::ranges::find(found.sources, source.name) == found.sources.end())
       found.sources.push_back(source.name);
   }

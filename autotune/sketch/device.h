@@ -23,7 +23,7 @@ bool shares_bytes(const Graph&, const std::vector<int>& stages);
 void share(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads);
 
 // What a thread reads of neighbouring terms at once, 16 bytes: how many elements these are of the smallest, one where
-// nothing lies so, and the sources that the stage reads so itself, not through what is inlined.
+// nothing lies so, and the sources that the stage reads so itself and in no other way, not through what is inlined.
 struct Vectors {
   std::vector<std::string> sources;
   int64_t lanes = 1;

@@ -76,7 +76,8 @@ std::optional<Windows> windows_of(const Graph& graph, int anchor) {
     of.source = read.stage;
     of.together = values_for(stage, read, stage.sums[static_cast<size_t>(sum)]);
   }
-  if (of.sum < 0 || of.together.size() < 2 || graph.at(of.source).type.is_packed()) return std::nullopt;
+  const bool once = std::ranges::count(stage.reads, of.source, &Access::stage) == 1;
+  if (of.sum < 0 || of.together.size() < 2 || !once || graph.at(of.source).type.is_packed()) return std::nullopt;
   for (const int source : stage.direct) {
     const Stage& padded = graph.at(source);
     if (padded.inlined && padded.pads && padded.sources == std::vector{of.source} &&

@@ -394,6 +394,26 @@ Args scan_of(int times, int rows, int columns, Before before) {
   return {X, te::scan({first}, {te::compute({times, rows, columns}, next, "next")}, {state}, "S")[0]};
 }
 
+// What is read along the terms and elsewhere too is read where it lies: a thread would keep all between both.
+TEST(SketchDevice, SumsOfWhatIsReadInTwoWays) {
+  for (const int n : {48, 512}) {
+    const Tensor A = te::placeholder({n, n}, "float32", "A"), P = te::placeholder({n}, "float32", "P");
+    const te::IterVar k = te::reduce_axis(0, n, "k");
+    const auto larger = [](const Expr& a, const Expr& b) { return te::astype(a > b, "float32"); };
+    const Args ranks = {A,
+                        te::compute({n, n}, [&](Var i, Var j) { return te::sum(larger(A(i, k), A(i, j)), {k}); }, "R")};
+    const Args all_pairs = {P, te::compute({n}, [&](Var i) { return te::sum(larger(P(i), P(k)), {k}); }, "R")};
+    const Args planes = {A,
+                         te::compute({n - 1}, [&](Var i) { return te::sum(A(i, k) * A(Expr(i) + 1, k), {k}); }, "R")};
+    for (const Args* args : {&ranks, &all_pairs, &planes}) {
+      if (n < 64) expect_right(*args, 3);
+      const std::string text = to_string(default_schedule({args->back()}, test::device()));
+      EXPECT_EQ(text.find("A.local") != std::string::npos, args == &planes) << text;
+      EXPECT_EQ(text.find("P.local"), std::string::npos) << text;
+    }
+  }
+}
+
 TEST(SketchDevice, Scans) {
   using Names = std::vector<std::string>;
   for (const Before before : {Before::kInPlace, Before::kBeside, Before::kSum}) {

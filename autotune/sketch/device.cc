@@ -34,7 +34,10 @@ bool is_operand(const Graph& graph, const Operand& operand, const ir::Expr& fact
 }  // namespace
 
 bool shares_bytes(const Graph& graph, const std::vector<int>& stages) {
-  return std::ranges::any_of(stages, [&](int stage) { return graph.at(stage).type.is_packed(); });
+  return std::ranges::any_of(stages, [&](int stage) {
+    return graph.at(stage).type.is_packed() ||
+           std::ranges::any_of(graph.at(stage).bodies, [](const ir::Expr& body) { return body.type().is_packed(); });
+  });
 }
 
 void share(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads) {

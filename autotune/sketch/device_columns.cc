@@ -55,8 +55,8 @@ void sum_columns(Sketch& sketch, const std::string& stage, const std::vector<std
 
 std::optional<Group> match_device_columns(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
-  if (!stage.reduces() || stage.sums.empty() || stage.data.empty() || stage.bodies.size() != 1) return std::nullopt;
-  if (stage.type.is_packed() || stage.elements == 0 || stage.elements >= kEnoughColumns) return std::nullopt;
+  if (!stage.reduces() || stage.sums.empty() || stage.data.empty()) return std::nullopt;
+  if (shares_bytes(graph, {root}) || stage.elements == 0 || stage.elements >= kEnoughColumns) return std::nullopt;
   const Access* read = main_read(stage);
   const bool along_columns = read != nullptr && stride_along(*read, stage.data.back()) == 1;
   if (!along_columns || longest(stage).extent < kLeastShared) return std::nullopt;

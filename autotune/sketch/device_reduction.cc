@@ -51,7 +51,7 @@ std::optional<Group> match_device_reduction(const Graph& graph, int root) {
   if (!stage.reduces() || stage.sums.empty() || stage.elements == 0) return std::nullopt;
   const int64_t terms = is_one_row(stage) ? extents(stage.sums) : stage.sums.back().extent;
   if (stage.data.empty()) return terms > 0 ? std::optional(Group{root, root, {root}}) : std::nullopt;
-  if (stage.type.is_packed() || !runs_along_terms(stage) || terms < kLeastShared) return std::nullopt;
+  if (shares_bytes(graph, {root}) || !runs_along_terms(stage) || terms < kLeastShared) return std::nullopt;
   return Group{root, root, {root}};
 }
 
@@ -129,7 +129,7 @@ void apply_device_reduction(Sketch& sketch, const Group& group) {
   const bool several = is_one_row(stage);
   const int64_t count = several ? extents(stage.sums) : terms.extent;
   const Axis& parted = several ? sum_of_parts(stage) : terms;
-  bool few = stage.bodies.size() == 1 && has_few_rows(stage.elements, count);
+  bool few = has_few_rows(stage.elements, count);
   int64_t parts = few ? parts_of(stage.elements, count, kLeastOfABlock) : 1;
   if (several) parts = even_parts(parted.extent, std::min(parts, parted.extent));
   few = few && parts > 1;

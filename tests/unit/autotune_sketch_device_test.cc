@@ -394,6 +394,18 @@ Args scan_of(int times, int rows, int columns, Before before) {
   return {X, te::scan({first}, {te::compute({times, rows, columns}, next, "next")}, {state}, "S")[0]};
 }
 
+// Of tuples blocks share the terms too: where the least is, which of equal ones the first.
+TEST(SketchDevice, TuplesWhoseTermsBlocksShare) {
+  const auto least = [](std::vector<Expr> shape, int64_t axis) {
+    const Tensor A = te::placeholder(std::move(shape), "float32", "A");
+    return Args{A, te::ops::argmin(A, {.axis = axis})};
+  };
+  for (const Args& args : {least({20'000}, 0), least({3, 20'000}, 1), least({1000, 5}, 0)}) {
+    EXPECT_NE(Candidates(args).text(0).find(".rf"), std::string::npos);
+    expect_right(args, 3);
+  }
+}
+
 // What is read along the terms and elsewhere too is read where it lies: a thread would keep all between both.
 TEST(SketchDevice, SumsOfWhatIsReadInTwoWays) {
   for (const int n : {48, 512}) {

@@ -32,7 +32,7 @@ struct GroupCode final : ExprCode {
         ++s.fences;
         break;
       case GroupOp::kAsyncFence:
-        for (const Element& stored : s.stored) stored.memory->fenced(stored.at);
+        for (const Stored& stored : s.stored) stored.memory->fenced(stored, s.tasks);
         s.stored.clear();
         break;
       case GroupOp::kCommit:

@@ -123,10 +123,7 @@ void Launch::run_by_rounds(int64_t cluster) {
       }
     s_.tasks.end_loop();
     s_.barriers.meet();
-    for (Thread& thread : team_) {
-      thread.state.seen.clear();
-      thread.state.stored.clear();
-    }
+    for (Thread& thread : team_) thread.state.seen.clear();
     if (team_[0].barrier != 0 && team_[0].barrier_of_cluster) s_.tasks.met = s_.tasks.now();
   } while (have_met());
   s_.barriers.expect_none(s_.tasks);

@@ -89,7 +89,7 @@ void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, b
   if (check_races_) accesses_.assign(static_cast<size_t>(shared_by(span_) + 1), {});
   arriving_.clear();
   held_.clear();
-  unfenced_.clear();
+  fences_.clear();
   if (role_ == Role::kSums) touched_.assign(static_cast<size_t>(span_), 0);
   if (slot_ > 0) {
     group_of_.assign(static_cast<size_t>(span_), 0);
@@ -180,8 +180,15 @@ void Memory::note_role(int64_t at, const Tasks& tasks) {
     touched_[static_cast<size_t>(at)] = *tasks.fences;
     return;
   }
-  unfenced_[at] = tasks.now();
-  tasks.stored->push_back({this, at});
+  const auto [known, fresh] = fences_.try_emplace(at, Fence{tasks.now()});
+  if (!fresh && known->second.stored == tasks.now() && known->second.fenced == 0) return;
+  known->second = {tasks.now()};
+  tasks.stored->push_back({{this, at}, tasks.now()});
+}
+
+void Memory::fenced(const Stored& one, const Tasks& tasks) {
+  const auto found = fences_.find(one.at);
+  if (found != fences_.end() && found->second.stored == one.task) found->second.fenced = tasks.now();
 }
 
 void Memory::expect_fenced_register(int64_t at, uint32_t fences, std::string_view product) const {
@@ -192,12 +199,12 @@ void Memory::expect_fenced_register(int64_t at, uint32_t fences, std::string_vie
 }
 
 void Memory::expect_fenced(int64_t at, std::string_view product, const Tasks& tasks) const {
-  const auto found = unfenced_.find(at);
-  if (found == unfenced_.end()) return;
+  const auto found = fences_.find(at);
+  if (found == fences_.end() || (found->second.fenced != 0 && !tasks.races(found->second.fenced))) return;
   Fault fault{ErrorKind::kInternal,
               "interpret: " + std::string(product) + " reads " + element(at) + ", which a thread has stored unfenced",
               {"fence.async of the thread that stores stands before the barrier in between"}};
-  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(found->second) + ") stores it");
+  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(found->second.stored) + ") stores it");
   throw fault;
 }
 

@@ -41,6 +41,11 @@ struct Element {
   int64_t at;
 };
 
+// What a thread has stored, and the task of it that did.
+struct Stored : Element {
+  uint32_t task;
+};
+
 // Where in the nest of parallel loops the program is. Each iteration of each parallel loop gets a number when it
 // begins, and so does what follows a parallel loop; numbers grow with time. Something that happened under number t is
 // not ordered before now if some enclosing parallel loop began before t and its present iteration after t.
@@ -54,7 +59,7 @@ class Tasks {
   std::vector<Element>* reads = nullptr;           // where somebody wants to know what is read that others may change
   const std::vector<const void*>* seen = nullptr;  // what the thread that runs has waited for
   const uint32_t* fences = nullptr;                // of the thread that runs, and what it has stored without one
-  std::vector<Element>* stored = nullptr;
+  std::vector<Stored>* stored = nullptr;
   const TaskOrder* order = nullptr;  // of the launch that runs
   // Whether memory of another block of the cluster is touched: only what came before the cluster's last barrier, whose
   // last task is `met`, and what is known by arrivals, comes before that.
@@ -185,10 +190,10 @@ class Memory {
   }
 
   // Of sums: that nothing has touched the register since the last of so many fences. Of operands: that whoever has
-  // stored there has fenced it.
+  // stored there has fenced it, before whoever reads it now.
   void expect_fenced_register(int64_t at, uint32_t fences, std::string_view product) const;
   void expect_fenced(int64_t at, std::string_view product, const Tasks& tasks) const;
-  void fenced(int64_t at) { unfenced_.erase(at); }
+  void fenced(const Stored&, const Tasks& tasks);
 
   // For a function that may write from `at` on. Which elements these are is its own affair: of two iterations that give
   // it one address, nobody knows whether they meet.
@@ -249,8 +254,11 @@ class Memory {
   std::unordered_map<int64_t, Arriving> arriving_;  // elements
   std::unordered_map<int64_t, int> held_;           // elements, and how many values that are on their way read them
   Role role_ = Role::kPlain;
-  std::vector<uint32_t> touched_;                   // behind how many fences
-  std::unordered_map<int64_t, uint32_t> unfenced_;  // elements, and the task that stored there
+  std::vector<uint32_t> touched_;  // behind how many fences
+  struct Fence {
+    uint32_t stored, fenced = 0;  // tasks; 0: not yet
+  };
+  std::unordered_map<int64_t, Fence> fences_;  // of elements that threads have stored
   // A turn of a slot begins with a copy to what an earlier group of the turn before has filled.
   struct Turn {
     uint32_t group = 0, task = 0;  // with which it began, and whose copy

@@ -32,8 +32,8 @@ struct ThreadState {
   Copies copies;
   std::vector<const void*> seen;  // of what barriers count, since the last barrier of the block
   GroupSums sums;
-  uint32_t fences = 0;          // of registers, so far
-  std::vector<Element> stored;  // to operands of a group's products, since the last fence or barrier
+  uint32_t fences = 0;         // of registers, so far
+  std::vector<Stored> stored;  // to operands of a group's products, since the last fence
 };
 
 // Everything that changes while a program runs: of the thread that runs, and what all have in common.

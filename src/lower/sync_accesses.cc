@@ -87,8 +87,12 @@ void LaunchCheck::touch(const Buffer& buffer, const std::vector<Expr>& at, const
       std::ranges::any_of(open_, [&](const Touched& a) { return a.form == access.form && alike(a, access); });
   if (!between_blocks_ && quiet_ == 0) {
     if (writes && !known) compare(access, access, Apart::kThreads);
-    for (const Touched& earlier : open_)
-      if (!known || earlier.behind) compare(earlier, access, earlier.behind ? Apart::kNothing : Apart::kThreads);
+    for (const Touched& earlier : open_) {
+      if (earlier.over)
+        expect_fenced(earlier, access);
+      else if (!known || earlier.behind)
+        compare(earlier, access, earlier.behind ? Apart::kNothing : Apart::kThreads);
+    }
   }
   if (!known) open_.push_back(std::move(access));
 }
@@ -106,6 +110,17 @@ void LaunchCheck::compare(const Touched& a, const Touched& b, Apart apart) {
   if (verdict.apart()) return;
   reported_.insert(both);
   report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), verdict.why, verdict.certain});
+}
+
+void LaunchCheck::expect_fenced(const Touched& store, const Touched& now) {
+  if (store.buffer != now.buffer || !now.of_group) return;
+  const std::tuple both(Kind::kOnItsWay, store.statement.get(), now.statement.get(), store.buffer.id());
+  if (reported_.contains(both)) return;
+  const Verdict& verdict = known_.of(store, now, indices_, Apart::kNothing, changing_);
+  if (verdict.apart()) return;
+  reported_.insert(both);
+  report({Kind::kOnItsWay, store.buffer.name(), line_of(store.statement), line_of(now.statement),
+          "threads store there, and no fence.async stands between that and the barrier", verdict.certain});
 }
 
 }  // namespace tw::lower

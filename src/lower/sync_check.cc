@@ -142,9 +142,8 @@ void LaunchCheck::expect_arrived(const std::optional<Buffer>& of) {
 
 void LaunchCheck::pass(const Sync& sync) {
   if (is_barrier(sync.op)) {
-    for (const Touched& a : open_)
-      if (!a.behind && a.unfenced) unfenced_.insert(a.buffer.id());
-    std::erase_if(open_, [](const Touched& a) { return !a.behind; });
+    std::erase_if(open_, [](const Touched& a) { return !a.behind && !a.unfenced; });
+    for (Touched& a : open_) a.over = a.over || !a.behind;
   }
   for (Touched& a : open_) {
     if (!a.behind || !!a.turn || a.of_group) continue;

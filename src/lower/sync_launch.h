@@ -114,6 +114,9 @@ class LaunchCheck {
 
   void compare(const Touched& a, const Touched& b, Apart apart);
 
+  // A store and what comes behind a barrier, before which no fence stood.
+  void expect_fenced(const Touched& store, const Touched& now);
+
   // ---- turns of barriers that copies have
 
   // A wait for a turn is a read of its barrier, by all, and what begins the next one there a write: a barrier of the
@@ -185,7 +188,6 @@ class LaunchCheck {
   bool of_group_ = false;      // by a product
   GroupRegisters registers_;
   std::unordered_set<uint64_t> operands_;  // of products
-  std::unordered_set<uint64_t> unfenced_;  // operands to which threads have stored before a barrier without a fence
   TurnOf turn_;                            // that what is touched belongs to
   BarrierTurns turns_;
   std::unordered_map<uint64_t, int64_t> arrivals_;  // that a ring's barriers count

@@ -85,8 +85,12 @@ void LaunchCheck::together(const For& f, const Expr& extent, const Place& place)
   if (times.hi <= 0) return;
   const std::vector<Touched> before = open_;
   const bool clears = ways_.passes_barrier(f.body, bounds_);
+  const int64_t begin = met_;
   const auto iteration = [&](const Expr& n, const Place& at) { statement(f.body, at.with(f.var, n)); };
   iteration(0, place.under(Expr(0) < extent));
+  std::vector<Touched> still;  // of what was before it, behind all barriers
+  std::ranges::copy_if(open_, std::back_inserter(still),
+                       [&](const Touched& a) { return clears && a.over && a.number <= begin; });
   if (times.hi > 1) {
     const Var now(f.var.name()), earlier(f.var.name());
     for (const Var& v : {now, earlier}) bounds_[v.id()] = {0, times.hi == Interval::kPosInf ? times.hi : times.hi - 1};
@@ -95,10 +99,10 @@ void LaunchCheck::together(const For& f, const Expr& extent, const Place& place)
     const Place ago = clears ? later : later.under(Expr(0) <= Expr(earlier)).under(Expr(earlier) < Expr(now));
     const std::vector<Touched> left = what_is_left([&] { iteration(previous, ago); });
     open_ = left;
-    if (!clears) join(before);
+    join(clears ? still : before);
     iteration(now, later);
     open_ = what_is_left([&] { iteration(extent - 1, place.under(Expr(1) < extent)); });
-    if (!clears) join(left);
+    join(clears ? still : left);
     if (times.lo < 2) join(what_is_left([&] { iteration(0, place.under(eq(extent, 1))); }));
   }
   if (!clears || times.lo < 1) join(before);
@@ -194,7 +198,7 @@ void LaunchCheck::join(std::vector<Touched> others) {
 
 bool LaunchCheck::alike(const Touched& a, const Touched& b) const {
   return a.writes == b.writes && a.behind == b.behind && a.waits == b.waits && a.of_group == b.of_group &&
-         a.unfenced == b.unfenced && is_of(a, {b.turn, b.ring});
+         a.unfenced == b.unfenced && a.over == b.over && is_of(a, {b.turn, b.ring});
 }
 
 bool LaunchCheck::says_no_less(const Touched& b, const Touched& a) const {

@@ -46,6 +46,7 @@ struct Touched : Access {
   bool waits = false;
   bool of_group = false;  // what a product reads, until a wait that covers it
   bool unfenced = false;  // a store of a thread, which no fence.async of it follows
+  bool over = false;      // a barrier follows, but does not end it for products: the fence was not there before it
   int64_t number = 0;     // in the order in which the walk met them, whatever it has learned of them since
 };
 

@@ -139,9 +139,6 @@ void LaunchCheck::of_group(const GroupCall& call, const Stmt& s, const Place& pl
 void LaunchCheck::operand(const GroupCall& call, const GroupOperand& of, Fragment which, const Stmt& s,
                           const Place& place) {
   const Buffer& buffer = of.at.buffer;
-  if (unfenced_.contains(buffer.id()))
-    report({Kind::kOnItsWay, buffer.name(), line_of(s), line_of(s),
-            "threads store there, and no fence.async stands between that and the barrier"});
   const int64_t elements = of.line / call.product->operand.bytes();
   const GroupLines known = lines_of(*call.product, of, which);
   const Var line("line"), each("e"), panel("panel");

@@ -52,7 +52,7 @@ void Barriers::Knowledge::add(const Knowledge& other) {
     if (std::find(seen.rbegin(), seen.rend(), one) == seen.rend()) seen.push_back(one);
 }
 
-void Barriers::arrive(const Turn& turn, int64_t thread, const Knowledge& done) {
+bool Barriers::arrive(const Turn& turn, int64_t thread, const Knowledge& done) {
   Barrier& b = to_begin(turn);
   if (b.threads == 0) fail(name_of(turn) + " counts bytes, and a thread arrives at it");
   Phase& phase = *b.now;
@@ -60,17 +60,21 @@ void Barriers::arrive(const Turn& turn, int64_t thread, const Knowledge& done) {
     fail("a thread arrives twice at " + name_of(turn), {"a warp's other lanes count then as arrived"});
   phase.threads.push_back(thread);
   phase.done.add(done);
-  if (std::ssize(phase.threads) < b.threads) return;
+  if (std::ssize(phase.threads) < b.threads) return false;
   b.last = std::exchange(b.now, std::make_shared<Phase>());
   ++b.phase;
+  return true;
 }
 
 const Barriers::Knowledge& Barriers::of_arrivals(const Turn& turn) const { return of(turn).last->done; }
 
-void Barriers::expect(const Turn& turn, int64_t bytes) {
+void Barriers::expect(const Turn& turn, int64_t bytes, const std::vector<const void*>& seen) {
   Barrier& b = to_begin(turn);
   if (b.threads > 0) fail(name_of(turn) + " counts threads, and bytes are expected of it");
   if (b.begun) fail(name_of(turn) + " begins twice", {"its barrier counts one arrival a phase"});
+  if (b.last && !b.last->by_all && std::find(seen.rbegin(), seen.rend(), b.last.get()) == seen.rend())
+    fail(name_of(turn) + " begins before the one that has its barrier is known to be over",
+         {"whoever begins it has waited for that one, or for those who have"});
   b.begun = true;
   b.expected = bytes;
   go_on(turn, b);
@@ -118,9 +122,11 @@ void Barriers::see(const Turn& turn, std::vector<const void*>& seen) {
 }
 
 void Barriers::meet() {
-  for (const auto& phase : apart_)
+  for (const auto& phase : apart_) {
+    phase->by_all = true;
     for (const Box& box : phase->boxes)
       for (const Copied& element : box.elements) element.to.memory->settle(element.to.at, phase.get());
+  }
   apart_.clear();
 }
 

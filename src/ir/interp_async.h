@@ -36,7 +36,8 @@ class Barriers {
   void begin_block() { all_.clear(); }
   void init(const Turn&, int64_t arrivals);
   void end(const Turn&);
-  void expect(const Turn&, int64_t bytes);
+  // By a thread that has waited for these.
+  void expect(const Turn&, int64_t bytes, const std::vector<const void*>& seen);
   void copy(const Turn&, Box box, const Tasks&);
   // What a thread has done, by the last task of each thread that it knows to be done, and what it has waited for.
   struct Knowledge {
@@ -44,8 +45,8 @@ class Barriers {
     std::vector<const void*> seen;
     void add(const Knowledge& other);
   };
-  void arrive(const Turn&, int64_t thread, const Knowledge&);
-  const Knowledge& of_arrivals(const Turn&) const;  // of a turn that is over
+  bool arrive(const Turn&, int64_t thread, const Knowledge&);  // whether the turn is over now
+  const Knowledge& of_arrivals(const Turn&) const;             // of a turn that is over
   bool is_over(const Turn&) const;
   // By a thread that waits for a turn that is over; `seen` is what it has waited for.
   void see(const Turn&, std::vector<const void*>& seen);
@@ -56,7 +57,7 @@ class Barriers {
  private:
   struct Phase {
     std::vector<Box> boxes;
-    bool seen = false;
+    bool seen = false, by_all = false;
     std::vector<int64_t> threads;  // that have arrived
     Knowledge done;
   };

@@ -47,9 +47,12 @@ struct AsyncCode final : ExprCode {
     if (number < 0) fail("turn " + std::to_string(number) + " of " + memory.name() + ", which begin with 0");
     const Barriers::Turn now{&memory, first + number % slots, slots, number};
     memory.load(now.at, s.tasks);
-    if (op == AsyncOp::kExpect) s.barriers.expect(now, bytes);
+    if (op == AsyncOp::kExpect) s.barriers.expect(now, bytes, s.seen);
     if (op == AsyncOp::kLoad) s.barriers.copy(now, box(s, *s.memories[to->memory()]), s.tasks);
-    if (op == AsyncOp::kArrive) s.meeting->arrive(now);
+    if (op == AsyncOp::kArrive) {
+      s.meeting->arrive(now);
+      s.meeting->let_go_on();
+    }
     if (op != AsyncOp::kWait) return {};
     while (!s.barriers.is_over(now)) s.meeting->wait_for(now);
     s.barriers.see(now, s.seen);
@@ -70,6 +73,7 @@ struct AsyncCode final : ExprCode {
       if (op == AsyncOp::kLoad) s.barriers.copy(now, box(s, s.meeting->memory_of(block, to->memory())), s.tasks);
     }
     s.meeting->reach(std::nullopt);
+    s.meeting->let_go_on();
     return {};
   }
 

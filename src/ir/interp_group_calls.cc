@@ -43,6 +43,7 @@ struct GroupCode final : ExprCode {
         break;
       case GroupOp::kGiveRegisters:
       case GroupOp::kTakeRegisters:
+        s.meeting->hold_registers(call.count);
         break;
       case GroupOp::kProduct:
         multiply(s);

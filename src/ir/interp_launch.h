@@ -14,6 +14,8 @@ struct Meeting {
   virtual void meet(struct LaneCall& call) = 0;         // for all lanes of its warp
   virtual void wait_for(const Barriers::Turn&) = 0;     // for what others begin, or arrive at
   virtual void arrive(const Barriers::Turn&) = 0;
+  virtual void let_go_on() = 0;                                // those for whom it was the last to arrive
+  virtual void hold_registers(int64_t count) = 0;              // waits for those that others give back
   virtual void know(const Barriers::Turn&) = 0;                // what others did who arrived at a turn that is over
   virtual size_t blocks() const = 0;                           // of the cluster
   virtual Memory& memory_of(size_t block, size_t memory) = 0;  // that its threads share

@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/ir/group_products.h"
 #include "src/ir/interp_launch_run.h"
 #include "src/support/launch_limits.h"
 #include "src/support/rng.h"
 
 namespace tw::ir::interp {
+
+namespace {
+
+// Of threads that give registers back and take more: what each begins with.
+int64_t registers_at_launch(int64_t threads) {
+  constexpr int64_t kOfBlock = 65536;
+  return std::min(kMostRegisters, kOfBlock / threads / kRegistersStep * kRegistersStep);
+}
+
+}  // namespace
 
 Launch::Launch(const LaunchCode& code, State& s)
     : code_(code),
@@ -107,6 +118,7 @@ void Launch::run_through(int64_t block) {
 
 void Launch::run_by_rounds(int64_t cluster) {
   if (team_.empty()) make_team();
+  spare_.assign(static_cast<size_t>(cluster_), 0);
   for (int64_t n = 0; n < count_of_team(); ++n) begin(team_[static_cast<size_t>(n)], member(cluster, n));
   do {
     uint32_t task = s_.tasks.now();
@@ -154,6 +166,7 @@ void Launch::begin(Thread& thread, const Member& who) {
   thread.state.thread = who.thread;
   thread.state.fences = 0;
   thread.state.stored.clear();
+  thread.registers = registers_at_launch(threads_.count());
   threads_.enter(who.thread, thread.state);
   thread.fiber->begin([this] { run_body(); });
 }
@@ -172,6 +185,8 @@ void Launch::resume(Thread& thread) {
   for (const size_t m : code_.shared) s_.memories[m]->seen_at(s_.entered[m]);
   thread.barrier = 0;
   thread.turn = nullptr;
+  thread.lets_go_on = false;
+  thread.takes = 0;
   thread.fiber->resume();
   std::swap(static_cast<ThreadState&>(s_), thread.state);
 }

@@ -7,6 +7,8 @@
 // A product of a warp, or a load of one, is where its lanes wait for each other within a round: they go on when all are
 // there. That orders nothing else that they do, so that a thread is one task from barrier to barrier.
 //
+// Whoever is the last to arrive at a turn lets those go on first who wait for it: what it leaves undone is met with.
+//
 // Each thread is a fiber with variables and local memory of its own. One order of the threads shows all that is wrong
 // in any: the first two accesses that race do so whoever is first (Tasks), and a program without races does the same in
 // every order. Where a launch has no barrier its threads run to their ends one after the other, without fibers.
@@ -63,6 +65,8 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   }
 
   void arrive(const Barriers::Turn& turn) override;
+  void let_go_on() override;
+  void hold_registers(int64_t count) override;
   void know(const Barriers::Turn& turn) override;
   bool precedes(uint32_t task) const override;
 
@@ -97,7 +101,11 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     bool barrier_of_cluster = false;
     LaneCall* call = nullptr;
     const Barriers::Turn* turn = nullptr;
-    uint32_t task = 0;  // that runs, of the round
+    bool lets_go_on = false;  // others go on first: nothing else keeps it
+    int64_t registers = 0;    // that it holds
+    int64_t takes = 0;        // that it waits for
+    uint32_t task = 0;        // that runs, of the round
+    bool waits_for_others() const { return turn || takes > 0; }
   };
 
   std::vector<int64_t> in_order(int64_t n, uint64_t turn) const;
@@ -163,6 +171,7 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   // "k = 1, s = 0": the loops of the body.
   std::string place(const Thread& thread) const;
   std::string waits_at(const Thread& thread) const;
+  std::string why_nobody_goes_on(const Thread& stuck) const;
   [[noreturn]] void fail_to_meet(std::span<const Thread> those) const;
 
   const LaunchCode& code_;
@@ -177,6 +186,8 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   std::unordered_map<uint32_t, Member> parts_;  // further tasks of threads that arrive at turns
   std::vector<Barriers::Knowledge> known_;      // to each thread, since the last barrier; empty: nobody has arrived
   std::vector<Thread> team_;
+  std::vector<int64_t> spare_;  // registers of each block of the cluster that no thread holds
+  bool last_to_arrive_ = false;
   Thread* running_ = nullptr;
 };
 

@@ -8,6 +8,7 @@
 #include "src/ir/simplify_linear.h"
 #include "src/lower/sync_cluster.h"
 #include "src/lower/sync_launch.h"
+#include "src/lower/sync_registers.h"
 #include "src/lower/sync_roles.h"
 #include "src/support/deep_stack.h"
 
@@ -78,6 +79,8 @@ void LaunchCheck::judge(const Stmt& launch) {
       for (const OwnVariable& v : those->ranges) bounds_[v.var.id()] = {0, *as_int(v.extent) - 1};
   for (const ClusterFault& f : cluster_faults(body, cluster, declared_, bounds_))
     report({Kind::kOnItsWay, f.buffer.empty() ? "cluster" : f.buffer, line_of(f.at), line_of(f.at), f.why});
+  if (const auto fault = register_fault(body, indices_, axis_))
+    report({Kind::kOnItsWay, "registers", line_of(fault->at), line_of(fault->at), fault->why, fault->certain});
   statement(body, {});
   if (too_much()) return;  // what is left is that of a walk which ended somewhere
   if (const std::string why = registers_.ended(); !why.empty()) report({Kind::kOnItsWay, {}, "wgmma.wait", {}, why});
@@ -155,7 +158,7 @@ void LaunchCheck::pass(const Sync& sync) {
 void LaunchCheck::roles(const If& i, const Stmt& s, const Place& place) {
   if (!between_blocks_)
     for (const RoleFault& f : role_faults(s, {declared_, arrivals_, indices_, changing_, bounds_, place}))
-      report({Kind::kOnItsWay, f.buffer.empty() ? "roles" : f.buffer, line_of(f.at), line_of(f.at), f.why});
+      report({Kind::kOnItsWay, f.buffer.empty() ? "roles" : f.buffer, line_of(f.at), line_of(f.at), f.why, f.certain});
   if (ways_.has_group(s)) expect_same_in_group(i.cond, place);
   of_roles_ = buffers_of_roles(s);
   branch(i, place);

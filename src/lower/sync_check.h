@@ -9,7 +9,7 @@
 //   on its way         nobody touches what is stored later, nor writes what it reads, before a wait of the thread that
 //                      stores it; from there on it is an access like others, which a barrier ends
 //   in two roles       who copies fills no slot before it was read, who reads touches none that has not come
-//                      (sync_roles.h)
+//                      (sync_roles.h); registers that some take others have given back (sync_registers.h)
 //
 // Two threads of a block are at the same barrier at the same time, so a loop with a barrier in its body has one
 // iteration at a time for both: its first, any other after the one before it, and what follows after its last. Every

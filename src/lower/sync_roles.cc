@@ -67,8 +67,8 @@ class Side {
   }
 
  private:
-  void fault(const Stmt& at, std::string why, std::string buffer = {}) {
-    if (faults_.empty()) faults_.push_back({std::move(buffer), std::move(why), at});
+  void fault(const Stmt& at, std::string why, std::string buffer = {}, bool certain = false) {
+    if (faults_.empty()) faults_.push_back({std::move(buffer), std::move(why), at, certain});
   }
   Expr simple(const Expr& e) const { return simplify(e, bounds_); }
   Expr value(const Expr& e, const Place& place) const {
@@ -145,8 +145,14 @@ class Side {
     const Var n(f.var.name());
     bounds_[n.id()] = {1, times.hi == Interval::kPosInf ? times.hi : times.hi - 1};
     now_ = at(n);
+    ++for_all_;
     statement(f.body, place.with(f.var, n));
-    if (!same(now_, at(Expr(n) + 1))) fault(s, "iterations of " + f.var.name() + " do not go on as the first one does");
+    --for_all_;
+    if (!same(now_, at(Expr(n) + 1))) {
+      fault(s, "iterations of " + f.var.name() + " do not go on as the first one does");
+      too_early_ = false;
+    }
+    if (for_all_ == 0) known_too_early();
     now_ = at(extent);
     if (times.lo < 1 && !same(at(Expr(0)), before)) fault(s, f.var.name() + " may have no iteration");
   }
@@ -202,15 +208,21 @@ class Side {
     const auto held = as_int(simple(now_.ahead - now_.behind));
     if (!held || *held < 1) return fault(s, "nobody has waited for the turn", call.ring.buffer.name());
     if (std::ranges::any_of(now_.products, [&](const Turns::UnderWay& p) { return p.turn == *held; }))
-      fault(s, "products that read what came with the turn are under way", call.ring.buffer.name());
+      fault(s, "products that read what came with the turn are under way", call.ring.buffer.name(), true);
     now_.behind = simple(now_.behind + 1);
   }
 
   void begin(const AsyncCall& call, const Stmt& s, const Place& place, bool next) {
     if (!next) return;
     if (now_.missing != 0) fault(s, "the turn before does not bring what is expected of it", call.ring.buffer.name());
-    if (!same(now_.behind, now_.ahead - Expr(slots) + 1))
-      fault(s, "nobody has waited until what its slot held was read", call.ring.buffer.name());
+    const Expr ahead = simple(now_.behind - (now_.ahead - Expr(slots) + 1));  // of those that slots are free of
+    if (!is_int(ahead, 0)) {
+      const std::string why = "nobody has waited until what its slot held was read";
+      fault(s, why, call.ring.buffer.name());
+      const bool less = as_int(ahead).value_or(0) < 0, held = interval_of(simple(now_.ahead), bounds_).hi >= slots;
+      too_early_ = too_early_ || (less && held && faults_[0].at.get() == s.get() && faults_[0].why == why);
+      if (for_all_ == 0) known_too_early();
+    }
     by_one(call.ring.buffer, {Expr(0)}, s, place);
     now_.missing = call.bytes;
     now_.ahead = simple(now_.ahead + 1);
@@ -229,6 +241,10 @@ class Side {
     if (!is_in_slot(call.to.buffer, at, now_.ahead - 1, s, of_box))
       fault(s, "its box goes to another slot than that of the turn", call.to.buffer.name());
     by_one(call.to.buffer, call.to.at, s, place);
+  }
+
+  void known_too_early() {
+    if (std::exchange(too_early_, false)) faults_[0].certain = true;
   }
 
   // Two threads would each do it.
@@ -325,7 +341,9 @@ class Side {
   Bounds bounds_;
   std::vector<RoleFault>& faults_;
   Turns now_;
-  bool alone_ = false;  // what follows is of some threads
+  bool alone_ = false;      // what follows is of some threads
+  int for_all_ = 0;         // loops of which the iteration stands for every other, as is seen when it ends
+  bool too_early_ = false;  // the fault is that of a turn which begins while there may be something in its slot
 };
 
 // Of the block's threads, those for whom the condition holds; none where it is not theirs alone to decide.

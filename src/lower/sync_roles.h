@@ -32,6 +32,7 @@ struct RolesSeen {
 struct RoleFault {
   std::string buffer, why;
   ir::Stmt at;
+  bool certain = false;  // an iteration is known in which it is so
 };
 
 // What a turn of a block gets by it: of what comes to all blocks of a cluster, a part from each.

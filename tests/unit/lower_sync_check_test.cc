@@ -1,5 +1,7 @@
 // The proof that barriers suffice: of each program of the corpus it says what the page says.
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 
@@ -100,6 +102,21 @@ std::string interpreted(const ir::Program& p) {
   options.scalars.assign(p.scalars.size(), kSize);
   const Status status = ir::interpret(p, buffers, options);
   return status.ok() ? "" : status.error().render();
+}
+
+// So that no such candidate is built.
+TEST(SyncCheck, IsCertainOfMistakesBetweenRoles) {
+  int found = 0;
+  for (const CorpusPage& page : gpu_corpus()) {
+    const bool between_roles = page.name.starts_with("producer_") || page.name.starts_with("cluster_producer_");
+    const bool meant = std::ranges::any_of(std::array{"keeps_registers", "gives_too_little", "no_product_wait",
+                                                      "waits_for_less", "waits_behind", "expects_early"},
+                                           [&](const char* end) { return page.name.ends_with(end); });
+    if (!between_roles || !meant) continue;
+    EXPECT_TRUE(std::ranges::any_of(sync_check(page.program), &SyncFinding::certain)) << page.name;
+    ++found;
+  }
+  EXPECT_EQ(found, 9);
 }
 
 // Whether it is needed is for the interpreter to say: both find the same where one is left out.

@@ -50,14 +50,17 @@ void Emitter::emit_sequence(std::span<const Stmt> stmts) {
       continue;
     }
     const auto tile = static_cast<size_t>(tile_of(stmts));
-    const size_t interleaved = tile > 0 ? 0 : interleaved_of(stmts);
-    if (tile > 0)
+    const std::vector<std::vector<Stmt>> groups = tile > 0 ? std::vector<std::vector<Stmt>>{} : interleaved_of(stmts);
+    size_t count = std::max<size_t>(tile, 1);
+    if (tile > 0) {
       emit_tile(stmts.first(tile));
-    else if (interleaved > 0)
-      emit_interleaved(stmts.first(interleaved));
-    else
+    } else if (groups.empty()) {
       emit(stmts[0]);
-    stmts = stmts.subspan(std::max<size_t>({tile, interleaved, 1}));
+    } else {
+      count = 0;
+      for (const std::vector<Stmt>& group : groups) emit_interleaved(group), count += group.size();
+    }
+    stmts = stmts.subspan(count);
   }
 }
 

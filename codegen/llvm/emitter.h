@@ -235,8 +235,9 @@ class Emitter {
   std::vector<llvm::Value*> turned(std::vector<llvm::Value*> rows, int element_bytes);
 
   // Stores side by side (emit_interleaved.cc).
-  size_t interleaved_of(std::span<const ir::Stmt> stmts) const;
+  std::vector<std::vector<ir::Stmt>> interleaved_of(std::span<const ir::Stmt> stmts) const;
   void emit_interleaved(std::span<const ir::Stmt> stmts);
+  std::vector<llvm::Value*> in_turn(std::vector<llvm::Value*> values, int lanes);
 
   llvm::Value* splat(llvm::Value* scalar, int lanes) { return b_.CreateVectorSplat(lanes, scalar); }
   llvm::BasicBlock* block(const char* name);

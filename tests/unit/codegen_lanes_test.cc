@@ -1,5 +1,6 @@
 // Lanes that do not lie side by side in memory: turned, sorted and shuffled out of whole vectors, or gathered.
 #include <bit>
+#include <cstring>
 
 #include "tests/diff/fenced_memory.h"
 #include "tests/unit/run_program.h"
@@ -106,6 +107,7 @@ TEST(CodegenLanes, ColumnsOfGroupsAreTurned) {
   EXPECT_TRUE(gathers(tile("int32", 8, 4, 4))) << "no element has 128 bits";
 }
 
+// Stores that each write every second, third or fourth element are whole vectors.
 TEST(CodegenLanes, StoresOfEveryFourthElementAreOne) {
   const auto spread = [](const std::string& type, int lanes, const std::vector<int>& places, int stride,
                          const std::string& value = "A") {
@@ -123,7 +125,10 @@ TEST(CodegenLanes, StoresOfEveryFourthElementAreOne) {
     for (const auto& [lanes, places, stride] :
          {std::tuple(16, std::vector{0, 1, 2, 3}, 4), std::tuple(32, std::vector{0, 1}, 2),
           std::tuple(64, std::vector{0, 1, 2, 3}, 4), std::tuple(8, std::vector{3, 4, 5, 6, 7}, 4),
-          std::tuple(6, std::vector{0, 1, 2, 3}, 4)}) {
+          std::tuple(6, std::vector{0, 1, 2, 3}, 4), std::tuple(16, std::vector{0, 2, 1}, 3),
+          std::tuple(64, std::vector{0, 1, 2}, 3), std::tuple(12, std::vector{1, 2, 3}, 3),
+          std::tuple(4, std::vector{0, 1, 2}, 3), std::tuple(4, std::vector{0, 12, 1, 13, 2, 14}, 3),
+          std::tuple(8, std::vector{0, 32, 1, 33, 2, 34, 3, 35}, 4)}) {
       const auto bytes = static_cast<size_t>(ir::parse_type(type)->bytes());
       std::vector<Bytes> data{Bytes(600 * bytes, 1), Bytes(600 * bytes, 1)};
       for (size_t i = 0; i < data[0].size(); ++i) data[0][i] = static_cast<unsigned char>(i * 7 % 61);
@@ -132,10 +137,34 @@ TEST(CodegenLanes, StoresOfEveryFourthElementAreOne) {
       EXPECT_EQ(scatters(p), places.size() == 5) << to_string(p);
     }
   EXPECT_TRUE(scatters(spread("float32", 8, {0, 1, 2}, 4))) << "one is missing";
-  EXPECT_TRUE(scatters(spread("float32", 8, {0, 2, 1, 3}, 4))) << "in another order";
-  EXPECT_TRUE(scatters(spread("float32", 8, {0, 1, 2}, 3)));
+  EXPECT_TRUE(scatters(spread("float32", 8, {0, 1, 4, 2, 3}, 4))) << "the third writes what the first did";
+  EXPECT_TRUE(scatters(spread("float32", 8, {0, 1, 2, 3, 4}, 5)));
   const ir::Program own = spread("int32", 8, {0, 1, 2, 3}, 4, "C");
   EXPECT_TRUE(scatters(own)) << "one may read what the one before stored";
+}
+
+// Of lanes that have a condition, what they write and nothing beside it, whether one store or several.
+TEST(CodegenLanes, StoresOfEveryThirdElementWriteNothingElse) {
+  for (const auto& [lanes, stride] : {std::pair(16, 3), std::pair(64, 3), std::pair(16, 2), std::pair(32, 4)})
+    for (const int end : {1, lanes / 2 + 1, lanes}) {
+      const std::string all = std::to_string(lanes);
+      const std::string some = end < lanes ? " where lanes(" + all + ") < " + std::to_string(end) : "";
+      const int elements = end * stride;
+      std::string text = "kernel k(A: float32[512], C: out float32[" + std::to_string(elements) + "]):\n";
+      for (int c = 0; c < stride; ++c)
+        text += "  C@[ramp(" + std::to_string(c) + ", " + std::to_string(stride) + ", " + all + ")] = A@[" +
+                std::to_string(c * lanes) + " : " + all + "] * 2.0" + some + "\n";
+      const ir::Program p = parse(text);
+      const Bytes in = bytes_of(counting(512));
+      const std::vector<Bytes> expected = run_interpreted(p, {in, Bytes(static_cast<size_t>(elements) * 4, 1)});
+      diff::FencedMemory fenced(std::as_bytes(std::span(expected[1])), /*at_end=*/true);
+      std::memset(fenced.data(), 1, expected[1].size());
+      void* pointers[] = {const_cast<unsigned char*>(in.data()), fenced.data()};
+      ASSERT_EQ(build(p, native())->kernel()->run(pointers), 0);
+      EXPECT_EQ(std::memcmp(fenced.data(), expected[1].data(), expected[1].size()), 0) << text;
+      const std::string llvm = build(p, parse_target("llvm -mcpu=znver4"))->source("llvm");
+      EXPECT_EQ(llvm.find("masked.scatter"), std::string::npos) << text;
+    }
 }
 
 // Rolled rows: vectors that do not reach over the end of a row are whole loads, in each iteration anew.

@@ -216,7 +216,7 @@ Program clamps(const Program& p, const Target&) {
   Program out = p;
   out.body = in_stores(p.body, [&](const Expr& e) {
     const auto* l = as<Load>(e);
-    if (!l || l->pred.get()) return e;
+    if (!l || l->pred.get() || !e.type().is_scalar()) return e;
     Unlimited unlimited(bounds);
     std::vector<Expr> at = unlimited.of(l->at);
     return unlimited.holds().empty() ? e : select(conjunction(unlimited.holds()), load(l->buffer, std::move(at)), e);
@@ -230,7 +230,7 @@ Stmt with_clamped_reads(const Stmt& body) {
   const Bounds bounds = bounds_of(body);
   const Stmt limited = in_stores(body, [&](const Expr& e) {
     const auto* s = as<Select>(e);
-    const auto limits = s ? limits_of(*s) : std::nullopt;
+    const auto limits = s && e.type().is_scalar() ? limits_of(*s) : std::nullopt;
     if (!limits) return e;
     const std::vector<Expr> known = conjuncts(s->cond);
     const Bounds there = bounds_where(s->cond, bounds);
@@ -242,7 +242,7 @@ Stmt with_clamped_reads(const Stmt& body) {
   const InLanes in_lanes(lanes_of(body), bounds);
   return in_stores(limited, [&](const Expr& e) {
     const auto* l = as<Load>(e);
-    return l && !l->pred.get() ? in_lanes.of(*l, e) : e;
+    return l && !l->pred.get() && e.type().is_scalar() ? in_lanes.of(*l, e) : e;
   });
 }
 

@@ -1,10 +1,7 @@
 #include "codegen/calibration.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -15,6 +12,7 @@
 #include "src/runtime/kernel.h"
 #include "src/support/file_bytes.h"
 #include "src/support/json_text.h"
+#include "src/support/replace_file.h"
 #include "src/target/cpu.h"
 
 namespace tw::codegen {
@@ -73,13 +71,8 @@ void keep(const std::string& key, const Rates& rates) {
   machines[key] = schedule::to_json(rates);
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
-  const std::filesystem::path draft = path.string() + "." + std::to_string(getpid());
-  std::ofstream file(draft, std::ios::binary);
-  file << support::to_printable_text(Json{{"schema", kSchema}, {"machines", machines}}, 2) << "\n";
-  file.close();
-  const bool whole = !file.fail();                           // else the disk is full, and what was kept stays
-  if (whole) std::filesystem::rename(draft, path, ignored);  // at once: nobody reads half of it
-  if (!whole || ignored) std::filesystem::remove(draft, ignored);
+  // Where that fails the disk is full, and what was kept stays.
+  support::replace_file(path, support::to_printable_text(Json{{"schema", kSchema}, {"machines", machines}}, 2) + "\n");
 }
 
 }  // namespace

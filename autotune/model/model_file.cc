@@ -1,7 +1,7 @@
 // Model files: a line of JSON, then the bytes of the model.
 //
 //   {"tensorwright_model":1,"features":2,"width":...,"bytes":...,"checksum":"..."}
-#include <filesystem>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +10,7 @@
 #include "autotune/space/knobs.h"
 #include "src/support/fnv.h"
 #include "src/support/json_text.h"
+#include "src/support/replace_file.h"
 
 namespace tw::autotune {
 
@@ -49,16 +50,8 @@ void write_model_file(const std::string& path, const std::string& bytes) {
                                        {"width", nest_feature_names().size()},
                                        {"bytes", bytes.size()},
                                        {"checksum", support::fnv1a_hex(bytes)}};
-  const std::string fresh = path + ".new";
-  {
-    std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-    out << support::to_text(head) << "\n" << bytes;
-    out.flush();
-    if (!out) tune_error("the model file " + path + " cannot be written");
-  }
-  std::error_code failed;
-  std::filesystem::rename(fresh, path, failed);
-  if (failed) tune_error("the model file " + path + " cannot be written: " + failed.message());
+  if (const int error = support::replace_file(path, support::to_text(head) + "\n" + bytes))
+    tune_error("the model file " + path + " cannot be written: " + std::strerror(error));
 }
 
 }  // namespace tw::autotune

@@ -1,15 +1,13 @@
 #include "codegen/cuda/cubin_cache.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <system_error>
 
 #include "codegen/calibration.h"
 #include "src/support/file_bytes.h"
 #include "src/support/fnv.h"
+#include "src/support/replace_file.h"
 
 namespace tw::codegen {
 
@@ -61,16 +59,9 @@ void cache_image(const std::string& key, const runtime::cuda::Image& image) {
   std::string body, bytes(kMagic);
   for (const std::string& part : {key, image.arch, image.log, image.cubin, image.ptx}) append(body, part);
   append(bytes, support::fnv1a_hex(body));
-  static std::atomic<int> drafts = 0;
-  const std::filesystem::path draft =
-      path.string() + "." + std::to_string(getpid()) + "." + std::to_string(drafts.fetch_add(1));
-  std::error_code failed;
-  std::filesystem::create_directories(path.parent_path(), failed);
-  std::ofstream file(draft, std::ios::binary);
-  file << bytes << body;
-  file.close();
-  if (file) std::filesystem::rename(draft, path, failed);
-  if (!file || failed) std::filesystem::remove(draft, failed);
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  support::replace_file(path, bytes + body);
 }
 
 }  // namespace tw::codegen

@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
 
+#include "src/support/descriptor.h"
 #include "src/support/fnv.h"
+#include "src/support/replace_file.h"
 
 namespace tw::support {
 
@@ -24,8 +27,11 @@ constexpr std::string_view kChecksum = ",\"checksum\":\"";
                          {"what was written before is intact; make room or give another log=, and tune again"}});
 }
 
-void lock_file(int fd) {
-  while (flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
+// 0, or why not: some file systems have no locks.
+int lock_file(int fd) {
+  while (flock(fd, LOCK_EX) != 0)
+    if (errno != EINTR) return errno;
+  return 0;
 }
 
 // 0, or the reason why the text is not there as a whole.
@@ -45,14 +51,14 @@ bool is_at(int fd, const std::string& path) {
          ours.st_dev == there.st_dev;
 }
 
-// The file that is at `path`, locked; -1 when there is none. Those who append look again once they have the lock.
-int open_locked(const std::string& path) {
+// The file that is at `path`, locked, or none when there is none. Those who append look again once they have the lock.
+Descriptor open_locked(const std::string& path) {
   for (;;) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fd;
-    lock_file(fd);
-    if (is_at(fd, path)) return fd;
-    close(fd);
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));  // some file systems lock only what may be written
+    if (file.get() < 0 && errno == ENOENT) return file;
+    if (file.get() < 0) cannot_write(path, errno);
+    if (const int error = lock_file(file.get())) cannot_write(path, error);
+    if (is_at(file.get(), path)) return file;
   }
 }
 
@@ -89,7 +95,8 @@ void LineFile::open() {
   if (fd_ < 0) cannot_write(path_, errno);
 }
 
-// A log that was replaced meanwhile, or removed, is at its path again or anew.
+// A log that was replaced meanwhile, or removed, is at its path again or anew. Where there are no locks nobody replaces
+// it.
 void LineFile::lock() {
   lock_file(fd_);
   while (!is_at(fd_, path_)) {
@@ -104,30 +111,19 @@ void LineFile::append(std::string line) {
   if (ends_within_a_line(fd_, size)) line.insert(line.begin(), '\n');
   const int error = write_all(fd_, line);
   // Half a line would only cost itself, but a full disk leaves the log as it was.
-  const bool restored = error == 0 || ftruncate(fd_, size) == 0;
+  if (error != 0) std::ignore = ftruncate(fd_, size);
   flock(fd_, LOCK_UN);
-  if (error != 0 || !restored) cannot_write(path_, error);
+  if (error != 0) cannot_write(path_, error);
 }
 
 void replace_lines(const std::string& path, const std::function<std::string()>& lines) {
   const std::string at = std::filesystem::weakly_canonical(path).string();  // a link stays one
-  const int old = open_locked(at);
-  const std::string fresh = at + ".new-" + std::to_string(getpid());
-  int error = 0;
-  try {
-    const std::string text = lines();
-    const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    error = fd < 0 ? errno : write_all(fd, text);
-    if (error == 0 && fsync(fd) != 0) error = errno;
-    if (fd >= 0) close(fd);
-    if (error == 0 && rename(fresh.c_str(), at.c_str()) != 0) error = errno;
-  } catch (...) {
-    if (old >= 0) close(old);
-    throw;
-  }
-  if (error != 0) unlink(fresh.c_str());
-  if (old >= 0) close(old);  // and the lock with it
-  if (error != 0) cannot_write(path, error);
+  const Descriptor old = open_locked(at);                                   // and the lock goes with it
+  const std::string text = lines();
+  Replacement fresh(at);
+  fresh.write(text);
+  fresh.sync();
+  if (const int error = fresh.keep()) cannot_write(path, error);
 }
 
 }  // namespace tw::support

@@ -1,12 +1,8 @@
 #include "rpc/pack.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +12,7 @@
 #include "src/support/fnv.h"
 #include "src/support/json_text.h"
 #include "src/support/line_file.h"
+#include "src/support/replace_file.h"
 
 namespace tw::rpc {
 namespace {
@@ -33,26 +30,25 @@ constexpr std::string_view kMark = "{\"twpack\":";
 class Writer {
  public:
   size_t put(const Blob& blob) {
-    const std::string bytes(blob.bytes());
-    const auto [at, is_new] = places_.try_emplace(bytes, places_.size());
+    const auto [at, is_new] = places_.try_emplace(blob.bytes(), blobs_.size());
     if (is_new) {
-      listed_.push_back({{"bytes", bytes.size()}, {"checksum", support::fnv1a_hex(bytes)}});
-      bytes_ += bytes;
+      blobs_.push_back(blob);
+      listed_.push_back({{"bytes", blob.size()}, {"checksum", support::fnv1a_hex(blob.bytes())}});
     }
     return at->second;
   }
   const Json& listed() const { return listed_; }
-  const std::string& bytes() const { return bytes_; }
+  const std::vector<Blob>& blobs() const { return blobs_; }
 
  private:
-  std::map<std::string, size_t> places_;
+  std::vector<Blob> blobs_;
+  std::map<std::string_view, size_t> places_;  // by the bytes of these
   Json listed_ = Json::array();
-  std::string bytes_;
 };
 
-std::string text_of(const Pack& pack) {
+// The first line; what follows it is put.
+std::string line_of(const Pack& pack, Writer& blobs) {
   const Checks& checks = pack.checks;
-  Writer blobs;
   Json json{{"twpack", kPackVersion}, {"task", pack.task}};
   json.update(to_json(checks));
   if (checks.made_reference) {
@@ -69,7 +65,7 @@ std::string text_of(const Pack& pack) {
                                   {"lower_bound_s", c.lower_bound_s},
                                   {"record", support::parse_json<Json>(c.record)}});
   json["blobs"] = blobs.listed();
-  return support::sealed(support::to_printable_text(json)) + blobs.bytes();
+  return support::sealed(support::to_printable_text(json));
 }
 
 // ------------------------------------------------------------------------------------------------------------ reading
@@ -142,14 +138,12 @@ std::string contents(const std::string& path) {
 }  // namespace
 
 void write_pack(const Pack& pack, const std::string& path) {
-  const std::string text = text_of(pack), fresh = path + ".new-" + std::to_string(getpid());
-  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  if (out && std::rename(fresh.c_str(), path.c_str()) == 0) return;
-  const int error = errno;
-  unlink(fresh.c_str());
-  refuse(path, std::string("cannot be written: ") + std::strerror(error));
+  Writer blobs;
+  const std::string line = line_of(pack, blobs);
+  support::Replacement fresh(path);
+  fresh.write(line);
+  for (const Blob& blob : blobs.blobs()) fresh.write(blob.bytes());
+  if (const int error = fresh.keep()) refuse(path, std::string("cannot be written: ") + std::strerror(error));
 }
 
 Pack read_pack(const std::string& path) {

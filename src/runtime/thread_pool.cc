@@ -13,8 +13,8 @@
 #include <string>
 #include <system_error>
 
-#include "src/runtime/cpu_quota.h"
 #include "src/runtime/spinning.h"
+#include "src/support/cpu_quota.h"
 #include "src/support/environment.h"
 #include "src/target/fastest_cores.h"
 #include "tensorwright/runtime.h"
@@ -186,7 +186,7 @@ ProcessPool& the_pool() {
 // A pool that is larger than the quota would use it up early in each period and then stand still.
 int threads_from_environment() {
   const double cores = static_cast<double>(allowed_cores().size());
-  const int usual = std::max(1, static_cast<int>(std::min(cores, cpu_quota())));
+  const int usual = std::max(1, static_cast<int>(std::min(cores, support::cpu_quota())));
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   const int64_t threads = support::number_of_environment_or_warning("TW_NUM_THREADS", usual, kMost);
   return static_cast<int>(std::min<int64_t>(threads, kMostThreads));

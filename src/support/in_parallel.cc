@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/support/cpu_quota.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::support {
@@ -38,6 +39,10 @@ void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>
   if (thrown) std::rethrow_exception(thrown);
 }
 
-size_t threads_for_work() { return std::clamp(std::thread::hardware_concurrency(), 1u, 16u); }
+size_t threads_for_work() {
+  constexpr double kMost = 16;
+  static const double threads = std::min<double>(std::thread::hardware_concurrency(), cpu_quota());
+  return static_cast<size_t>(std::clamp(threads, 1.0, kMost));
+}
 
 }  // namespace tw::support

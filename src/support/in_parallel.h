@@ -10,7 +10,7 @@ namespace tw::support {
 // throws is thrown when all have ended; what has not begun by then is left out.
 void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>& f);
 
-// Threads for work that keeps a core busy.
+// Threads for work that keeps a core busy: no more than there are cores, nor than control groups grant.
 size_t threads_for_work();
 
 }  // namespace tw::support

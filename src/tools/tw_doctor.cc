@@ -9,10 +9,10 @@
 #include "autotune/model/roofline.h"
 #include "codegen/calibration.h"
 #include "schedule/machine.h"
-#include "src/runtime/cpu_quota.h"
 #include "src/runtime/sandbox.h"
 #include "src/runtime/thread_pool.h"
 #include "src/runtime/tool_path.h"
+#include "src/support/cpu_quota.h"
 #include "src/support/release.h"
 #include "src/target/busy_clock.h"
 #include "src/target/c_compiler.h"
@@ -135,7 +135,7 @@ Finding governor() {
 
 Finding threads() {
   const int wanted = runtime::num_threads(), cores = static_cast<int>(runtime::allowed_cores().size());
-  const double quota = runtime::cpu_quota();
+  const double quota = support::cpu_quota();
   std::string text = formatted("%d, on %d of %u cores", wanted, cores, std::thread::hardware_concurrency());
   if (std::isfinite(quota)) text += formatted(", a quota of %.3g", quota);
   if (wanted > cores || wanted > quota)

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/runtime/cpu_quota.h"
+#include "src/support/cpu_quota.h"
 #include "tests/unit/folder.h"
 
-namespace tw::runtime {
+namespace tw::support {
 namespace {
 
 // A root folder with the given files in it.
@@ -62,4 +62,4 @@ TEST_F(Root, NonsenseIsNoQuota) {
 }
 
 }  // namespace
-}  // namespace tw::runtime
+}  // namespace tw::support

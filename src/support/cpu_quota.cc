@@ -1,11 +1,11 @@
 // The quotas of version 2 (cpu.max: "200000 100000" or "max 100000") and of version 1 (cpu.cfs_quota_us, -1 for none).
-#include "src/runtime/cpu_quota.h"
+#include "src/support/cpu_quota.h"
 
 #include <algorithm>
 #include <fstream>
 #include <limits>
 
-namespace tw::runtime {
+namespace tw::support {
 namespace {
 
 constexpr double kNoQuota = std::numeric_limits<double>::infinity();
@@ -46,4 +46,4 @@ double cpu_quota(const std::string& root) {
   return least;
 }
 
-}  // namespace tw::runtime
+}  // namespace tw::support

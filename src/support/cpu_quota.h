@@ -4,10 +4,10 @@
 
 #include <string>
 
-namespace tw::runtime {
+namespace tw::support {
 
 // In cores; infinity where no group on the way from this process to the root has a quota. `root` is "" or, for tests, a
 // folder that has proc/self/cgroup and sys/fs/cgroup in it.
 double cpu_quota(const std::string& root = "");
 
-}  // namespace tw::runtime
+}  // namespace tw::support

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <limits>
 #include <mutex>
@@ -203,12 +204,17 @@ ThreadPool& ready_pool(ProcessPool& state, int threads) {
 
 }  // namespace
 
+// A set has to have room for all cores that the kernel may have, which are more than a cpu_set_t holds on some.
 std::vector<int> allowed_cores() {
-  cpu_set_t set;
+  constexpr int kMostCores = 1 << 20;
   std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0)
-    for (int core = 0; core < CPU_SETSIZE; ++core)
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
+  for (int most = CPU_SETSIZE; cores.empty() && most <= kMostCores; most *= 2) {
+    std::vector<cpu_set_t> sets(static_cast<size_t>(most / CPU_SETSIZE));
+    const size_t bytes = sets.size() * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, sets.data()) != 0 && errno != EINVAL) break;
+    for (int core = 0; core < most; ++core)
+      if (CPU_ISSET_S(static_cast<size_t>(core), bytes, sets.data())) cores.push_back(core);
+  }
   if (cores.empty()) cores.push_back(0);
   return cores;
 }

@@ -1,10 +1,11 @@
 #include "src/support/environment.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "tensorwright/error.h"
@@ -37,8 +38,10 @@ int64_t number_of_environment(const char* variable, int64_t usual, int64_t most)
 int64_t number_of_environment_or_warning(const char* variable, int64_t usual, int64_t most) {
   const char* const value = std::getenv(variable);
   if (const std::optional<int64_t> number = number_in(value, usual, most)) return *number;
-  static std::atomic_flag said;
-  if (!said.test_and_set())
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (said.insert(variable).second)
     std::fprintf(
         stderr,
         "tensorwright: the environment variable %s must be an integer from 1 to %lld, not '%s'; %lld is taken\n",

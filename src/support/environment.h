@@ -9,7 +9,7 @@ namespace tw::support {
 // anything but an integer from 1 to `most`.
 int64_t number_of_environment(const char* variable, int64_t usual, int64_t most);
 
-// The same for who cannot throw: then `usual`, and a line on stderr, once in a process.
+// The same for who cannot throw: then `usual`, and a line on stderr, once in a process for each variable.
 int64_t number_of_environment_or_warning(const char* variable, int64_t usual, int64_t most);
 
 // How many copies of a body unrolled loops may make together: TW_MAX_UNROLL, or 4096.

@@ -11,7 +11,10 @@
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
+#include <chrono>
 #include <functional>
+#include <memory>
+#include <vector>
 
 #include "rpc/net/pause.h"
 #include "rpc/net/tls.h"
@@ -270,29 +273,47 @@ class SocketDeadline {
   std::shared_ptr<State> over_ = std::make_shared<State>(kRuns);
 };
 
-awaitable<std::vector<tcp::endpoint>> addresses_of(Endpoint to) {
+// The resolver waits for its servers, whoever gives up: it is left to itself then.
+awaitable<std::vector<tcp::endpoint>> addresses_of(Endpoint to, double seconds) {
   asio::error_code code;
   const asio::ip::address number = asio::ip::make_address(to.host, code);
   if (!code) co_return std::vector<tcp::endpoint>{{number, to.port}};
-  tcp::resolver resolver(co_await asio::this_coro::executor);
-  const tcp::resolver::results_type found =
-      co_await resolver.async_resolve(to.host, std::to_string(to.port), redirect_error(use_awaitable, code));
-  if (code)
-    throw rpc_error("the name " + to.host + " has no address: " + code.message(),
+  struct Search {
+    explicit Search(const asio::any_io_executor& executor) : resolver(executor), over(executor) {}
+    tcp::resolver resolver;
+    asio::steady_timer over;
+    std::optional<std::vector<tcp::endpoint>> found;
+    asio::error_code code;
+  };
+  const auto search = std::make_shared<Search>(co_await asio::this_coro::executor);
+  search->resolver.async_resolve(to.host, std::to_string(to.port),
+                                 [search](asio::error_code failed, const tcp::resolver::results_type& results) {
+                                   search->code = failed;
+                                   search->found.emplace();
+                                   for (const auto& entry : results) search->found->push_back(entry.endpoint());
+                                   search->over.cancel();
+                                 });
+  co_await pause(search->over, seconds);
+  if (!search->found)
+    throw rpc_error("no address of the name " + to.host + " was found " + within(seconds),
+                    {"the servers of names do not answer: give a number"});
+  if (search->code)
+    throw rpc_error("the name " + to.host + " has no address: " + search->code.message(),
                     {"give a name that resolves, or a number"});
-  std::vector<tcp::endpoint> addresses;
-  for (const auto& entry : found) addresses.push_back(entry.endpoint());
-  co_return addresses;
+  co_return *std::move(search->found);
 }
 
 }  // namespace
 
 awaitable<Connection> dial(Endpoint to, std::optional<Secret> secret, double seconds) {
-  const std::vector<tcp::endpoint> addresses = co_await addresses_of(to);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const std::vector<tcp::endpoint> addresses = co_await addresses_of(to, seconds);
+  const double passed_s = std::chrono::duration<double>(Clock::now() - start).count();
   tcp::socket socket(co_await asio::this_coro::executor);
   asio::error_code code;
   {
-    const SocketDeadline deadline(socket, seconds);
+    const SocketDeadline deadline(socket, seconds - passed_s);
     for (const tcp::endpoint& address : addresses) {
       if (deadline.passed()) break;
       asio::error_code ignored;

@@ -3,7 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,7 +29,6 @@ constexpr double kRestS = 4;                          // all of it: its second h
 constexpr int kTurnsOfWork = 40, kLooksOfWork = 256;  // 5 ms each
 constexpr int kLooksToRaise = 64;
 constexpr double kForgetS = 10;  // without work a board may cool as it could not in a rest
-constexpr int kMostZones = 64;
 
 // Of short looks, sorted: the slowest at which nobody else had the core, as far as a tenth of them tells.
 double without_interruptions(const std::vector<double>& sorted) { return sorted[sorted.size() / 10]; }
@@ -52,11 +53,12 @@ class OnCore {
 
 double hottest(const std::string& root) {
   double celsius = 0, thousandths = 0;
-  for (int zone = 0; zone < kMostZones; ++zone) {
-    std::ifstream file(root + "/sys/class/thermal/thermal_zone" + std::to_string(zone) + "/temp");
-    if (!file.is_open()) break;
-    if (file >> thousandths) celsius = std::max(celsius, thousandths / 1e3);
-  }
+  std::error_code none;
+  using Folder = std::filesystem::directory_iterator;
+  for (Folder zone(root + "/sys/class/thermal", none), end; zone != end; zone.increment(none))
+    if (zone->path().filename().string().starts_with("thermal_zone") &&
+        std::ifstream(zone->path() / "temp") >> thousandths)
+      celsius = std::max(celsius, thousandths / 1e3);
   return celsius;
 }
 

@@ -234,7 +234,7 @@ TEST_F(OfHeat, NobodyWaitsWhoShallStop) {
 
 TEST_F(OfHeat, TemperatureIsThatOfTheHottestZone) {
   write("sys/class/thermal/thermal_zone0/temp", "41000\n");
-  write("sys/class/thermal/thermal_zone1/temp", "63500\n");
+  write("sys/class/thermal/thermal_zone7/temp", "63500\n");  // drivers that go leave gaps
   Heat h = begun();
   EXPECT_EQ(timed(h).state.celsius, 63.5);
 }

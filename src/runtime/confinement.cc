@@ -185,7 +185,7 @@ std::vector<Layer> probe_confinement() {
   std::string bytes;
   const Received received = receive_frame(ours.get(), seconds_now() + kProbeS, bytes);
   kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
   if (received != Received::kFrame) fail("the process that tried was lost");
   return read_layers(bytes);
 }

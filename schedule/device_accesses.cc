@@ -15,6 +15,13 @@ namespace {
 
 constexpr double kPartOfSector = 2;  // what a store of it takes of L2, which has to read the rest
 
+// How far one iteration moves the quotient: not at all where all of them stay within a group.
+double groups_of_step(const Quotient& of, const LoopView& loop) {
+  if (loop.step * loop.extent <= of.divisor) return 0;
+  return static_cast<double>(of.scale) *
+         std::max(1.0, static_cast<double>(loop.step) / static_cast<double>(of.divisor));
+}
+
 }  // namespace
 
 // How far one iteration of the loop moves the access, in elements of a tensor of these strides. Of axes that were
@@ -25,7 +32,10 @@ double DeviceCounter::stride_of(const AccessView& access, const LoopView& loop, 
     const auto root = static_cast<size_t>(loop.roots.back());
     stride += strides[d] * static_cast<double>(access.coefficients[d][root] * loop.step);
   }
-  return access.affine ? std::abs(stride) : kSector;
+  for (const Quotient& of : access.quotients)
+    if (!loop.roots.empty() && of.root == static_cast<size_t>(loop.roots.back()))
+      stride += strides[of.dimension] * groups_of_step(of, loop);
+  return access.affine || !access.quotients.empty() ? std::abs(stride) : kSector;
 }
 
 // Of the tensor in memory, or of what a block or a thread keeps of it.
@@ -166,7 +176,7 @@ std::vector<int64_t> DeviceCounter::first_warp(const StageView& view, const Acce
 }
 
 double DeviceCounter::wavefronts(const AccessView& access, int source, std::vector<int64_t> at, double width) const {
-  if (!access.affine) return 1;
+  if (!access.affine && access.quotients.empty()) return 1;
   exchange(source, at);
   return static_cast<double>(bank_wavefronts(at, static_cast<int64_t>(width)));
 }

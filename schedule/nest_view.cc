@@ -217,7 +217,7 @@ class Viewer {
       view.root_extents[d] = run.count;
       from_[static_cast<size_t>(i)][d] = run.from;
     }
-    if (stage.op->scan()) take_states(i, view);
+    if (stage.op->scan() || (launches_ && is_read_anywhere(i))) take_region(i, view);
     view.enclosing = outer.enclosing;
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
@@ -228,8 +228,18 @@ class Viewer {
     view.around = loops_around(i, host, depth);
   }
 
-  // What a scan inside a loop computes for its own updates, bounds inference alone knows.
-  void take_states(int i, StageView& view) {
+  // Whether what its readers need is no sum of axes.
+  bool is_read_anywhere(int i) const {
+    return std::ranges::any_of(views_, [&](const StageView& reader) {
+      return std::ranges::any_of(reader.accesses, [&](const AccessView& access) {
+        return !access.store && !access.affine && nest_.stage(i).output_of(access.buffer) != kNone;
+      });
+    });
+  }
+
+  // What a scan inside a loop computes for its own updates, and a block of what is read by groups, bounds inference
+  // alone knows.
+  void take_region(int i, StageView& view) {
     if (!inferred_) {
       const auto placed = place(nest_, {});
       inferred_ = placed.ok() ? infer_bounds(nest_, *placed) : NestBounds{};

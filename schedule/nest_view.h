@@ -2,6 +2,7 @@
 //
 // Extents of an attached stage are those of the region that its consumer needs: as bounds inference derives them
 // (derive_extents, ranges_inside), but from affine subscripts alone and with kAssumedExtent in the place of variables.
+// In launches those that are read otherwise, as channels in groups are, are taken from there.
 // The oracle "extents" of tests/diff holds the two together. Bodies have the definitions of inlined stages in them.
 #pragma once
 
@@ -25,6 +26,12 @@ struct LoopView {
 // How far each root axis ranges while the loops from `depth` inwards run, at most so far as `extents`.
 std::vector<int64_t> ranges_of(const std::vector<LoopView>& loops, const std::vector<int64_t>& extents, size_t depth);
 
+// What a subscript has of an axis in groups, besides its coefficients: axis // divisor * scale.
+struct Quotient {
+  size_t dimension, root;
+  int64_t divisor, scale;
+};
+
 // Subscripts as sums over root axes of the stage; unknown where they are not affine.
 struct AccessView {
   uint64_t buffer = 0;
@@ -34,6 +41,7 @@ struct AccessView {
   std::vector<int64_t> offsets;                    // per dimension
   std::vector<int64_t> shape;
   bool affine = true;
+  std::vector<Quotient> quotients = {};  // of a launch: but for these it would be affine
   bool store = false;
   bool scattered = false;    // by what is read: neighbours lie anywhere
   bool converted = false;    // on its way to a wider type, whatever else is done with it

@@ -160,6 +160,25 @@ TEST(DevicePrior, WindowsAreNotReadInVectors) {
   EXPECT_EQ(conflicts(3), 1);
 }
 
+// A block of channels in groups reads those of its groups, not all.
+TEST(DevicePrior, GroupsOfChannelsAreRead) {
+  for (const char* layout : {"NCHW", "NHWC"}) {
+    std::vector<double> seconds;
+    for (const int groups : {1, 4, 32}) {
+      const bool first = std::string(layout) == "NCHW";
+      const Tensor D = te::placeholder(first ? std::vector<Expr>{8, 128, 28, 28} : std::vector<Expr>{8, 28, 28, 128},
+                                       "float32", "D");
+      const Expr in = 128 / groups;
+      const Tensor W =
+          te::placeholder(first ? std::vector<Expr>{128, in, 3, 3} : std::vector<Expr>{3, 3, in, 128}, "float32", "W");
+      const Tensor C = te::ops::conv2d(D, W, {.padding = {1}, .groups = groups, .layout = layout});
+      seconds.push_back(estimate(default_schedule({C}, test::device())));
+    }
+    EXPECT_LT(1.5 * seconds[1], seconds[0]) << layout;
+    EXPECT_LT(1.5 * seconds[2], seconds[1]) << layout;
+  }
+}
+
 TEST(DevicePrior, TheDefaultScheduleIsAmongTheBest) {
   const Args args = matmul(4096, 4096, 4096);
   const double chosen = estimate(default_schedule({args.back()}, test::device()));

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <map>
 
+#include "autotune/sketch/contraction.h"
 #include "autotune/sketch/from_memory.h"
 #include "src/ir/register_lanes.h"
 
@@ -330,6 +331,13 @@ void Rows::vectorize_lanes(int member, const std::string& name, std::vector<std:
   sketch_.step(schedule::Vectorize{name, lane});
 }
 
+// One row times a packed matrix of bytes, whose instruction adds groups of terms, and at most an epilogue.
+bool is_sum_of_one_row(const Sketch& sketch, const Group& group) {
+  const bool alone = group.root == group.anchor ||
+                     (group.members.size() == 2 && reads_in_place(sketch.graph, group.root, group.anchor));
+  return alone && group.members.size() <= 2 && roles_of_one_row(sketch.graph, group.anchor, sketch.target);
+}
+
 }  // namespace
 
 std::optional<Group> match_rows(const Graph& graph, int root) {
@@ -353,6 +361,9 @@ std::optional<Group> match_rows(const Graph& graph, int root) {
   return group;
 }
 
-void apply_rows(Sketch& sketch, const Group& group) { Rows(sketch, group).run(); }
+void apply_rows(Sketch& sketch, const Group& group) {
+  if (is_sum_of_one_row(sketch, group)) return apply_contraction(sketch, group);
+  Rows(sketch, group).run();
+}
 
 }  // namespace tw::autotune::sketch

@@ -142,6 +142,24 @@ TEST(SketchRows, FewRowsAreSharedOutWithin) {
   expect_right("whole", sum_of_all(131, 77));
   expect_right("whole", row_sums(3, 133));
 }
+// One row times a matrix of bytes that is packed, stored by its columns: as a contraction, four terms at a time.
+TEST(SketchRows, RowTimesPackedBytes) {
+  for (const bool epilogue : {false, true}) {
+    const Tensor X = te::placeholder({1, 136}, "int8", "X"),
+                 W = te::placeholder({80, 136}, "int8", "W", te::Placeholder{.param = true});
+    const IterVar k = te::reduce_axis(0, 136, "k");
+    const auto f = [&](Var i, Var j) {
+      return te::sum(te::astype(X(i, k), "int32") * te::astype(W(j, k), "int32"), {k});
+    };
+    Args args = {X, W, te::compute({1, 80}, f, "C")};
+    const Tensor C = args.back();
+    if (epilogue) args.back() = te::compute({1, 80}, [&](Var i, Var j) { return C(i, j) + C(i, j); }, "D");
+    expect_right("rows", args, 20);
+    const auto steps = Task(args, Target::parse("llvm -mcpu=znver4").value_or_throw()).steps(0).value_or_throw();
+    EXPECT_TRUE(std::ranges::any_of(
+        steps, [](const schedule::Step& step) { return std::holds_alternative<schedule::Tensorize>(step.kind); }));
+  }
+}
 TEST(SketchReduction, SumsOfColumns) { expect_right("reduction", column_sums(131, 37), 100); }
 TEST(SketchReduction, VectorTimesMatrix) { expect_right("reduction", matmul(1, 133, 150), 100); }
 TEST(SketchReduction, DepthwiseConvolution) {

@@ -6,16 +6,20 @@
 //   B[i, j] = E[i, j] / total[i]                  vectorized j: B[i, j]
 //
 // Softmax, layer normalisation, sums of rows: all passes over a row before the next row, so that all but the first find
-// it in a cache. The row axes are those of the root that every reduction keeps. Where rows lie one element after the
-// other in memory (softmax over channels), vectors go over rows instead:
+// it in a cache. The row axes are those of the root that every reduction keeps; what is the same for several rows is
+// computed before them, as exp(x[k]) of sums of exp(x[k]) * W[j, k]. Where rows lie one element after the other in
+// memory (softmax over channels), vectors go over rows instead:
 //
 //   parallel n, h, w.o: for c: vectorized w.i
 #include <algorithm>
 #include <map>
+#include <ranges>
+#include <set>
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/from_memory.h"
 #include "src/ir/register_lanes.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
 
@@ -135,6 +139,62 @@ std::optional<Form> form_of(const Graph& graph, const Group& group) {
   if (others && !form.inner.empty()) form.lanes = common_lanes(graph, group, axes, form.rows);
   if (form.lanes == kNoAxis) return std::nullopt;
   return form;
+}
+
+// For each data axis of a member, the axes of the root with which the elements that are read change.
+std::map<int, std::vector<std::set<int>>> moved_by(const Graph& graph, const Group& group) {
+  std::map<int, std::vector<std::set<int>>> moved;
+  for (size_t d = 0; d < graph.at(group.root).data.size(); ++d) moved[group.root].push_back({static_cast<int>(d)});
+  for (auto member = group.members.rbegin(); member != group.members.rend(); ++member)
+    for (const Access& read : graph.at(*member).reads) {
+      if (!std::ranges::count(group.members, read.stage)) continue;
+      const std::vector<std::set<int>> own = moved[*member];
+      std::vector<std::set<int>>& known = moved[read.stage];
+      known.resize(read.at().size());
+      for (size_t d = 0; d < known.size(); ++d)
+        for (size_t axis = 0; axis < own.size(); ++axis)
+          if (ir::uses_var(read.at()[d], graph.at(*member).data[axis].var))
+            known[d].insert(own[axis].begin(), own[axis].end());
+    }
+  return moved;
+}
+
+// Members that are computed before the rows, not for each of them: arithmetic of which several rows read the same
+// elements. Where members have no rows in common, all axes of the root are, and sums over fewer are no part of them.
+std::set<int> shared_by_rows(const Graph& graph, const Group& group) {
+  const std::optional<Form> form = form_of(graph, group);
+  const std::vector<Axis>& axes = graph.at(group.root).data;
+  const auto moved = moved_by(graph, group);
+  std::set<int> found;
+  for (int member : group.members) {
+    const auto stays = [&](int d) {
+      return axes[static_cast<size_t>(d)].extent > 1 &&
+             std::ranges::none_of(moved.at(member), [&](const std::set<int>& by) { return by.contains(d); });
+    };
+    const auto all = std::views::iota(0, static_cast<int>(axes.size()));
+    if (form ? !graph.at(member).reduces() && std::ranges::any_of(form->rows, stays)
+             : graph.at(member).reduces() && std::ranges::any_of(all, stays))
+      found.insert(member);
+  }
+  return found;
+}
+
+// The root with all that nothing else reads, but for what is computed before, and what only that reads.
+Group grown(const Graph& graph, int root, const std::set<int>& before) {
+  Group group{root, root, {root}};
+  for (int i = root - 1; i >= 0; --i) {
+    const Stage& stage = graph.at(i);
+    if (stage.inlined || stage.output || before.contains(i) ||
+        (stage.kind != StageKind::kPointwise && stage.kind != StageKind::kReduction))
+      continue;
+    const bool inside = std::all_of(stage.readers.begin(), stage.readers.end(), [&](int reader) {
+      return std::find(group.members.begin(), group.members.end(), reader) != group.members.end();
+    });
+    if (!inside || stage.readers.empty()) continue;
+    group.members.insert(group.members.begin(), i);
+    if (stage.reduces()) group.anchor = i;
+  }
+  return group;
 }
 
 class Rows {
@@ -343,22 +403,14 @@ bool is_sum_of_one_row(const Sketch& sketch, const Group& group) {
 std::optional<Group> match_rows(const Graph& graph, int root) {
   const Stage& last = graph.at(root);
   if (last.kind != StageKind::kPointwise && last.kind != StageKind::kReduction) return std::nullopt;
-  Group group{root, root, {root}};
-  bool reduces = last.reduces();
-  for (int i = root - 1; i >= 0; --i) {
-    const Stage& stage = graph.at(i);
-    if (stage.inlined || stage.output || (stage.kind != StageKind::kPointwise && stage.kind != StageKind::kReduction))
-      continue;
-    const bool inside = std::all_of(stage.readers.begin(), stage.readers.end(), [&](int reader) {
-      return std::find(group.members.begin(), group.members.end(), reader) != group.members.end();
-    });
-    if (!inside || stage.readers.empty()) continue;
-    group.members.insert(group.members.begin(), i);
-    reduces = reduces || stage.reduces();
-    if (stage.reduces()) group.anchor = i;
+  for (std::set<int> before;;) {
+    Group group = grown(graph, root, before);
+    if (std::ranges::none_of(group.members, [&](int member) { return graph.at(member).reduces(); }))
+      return std::nullopt;
+    const std::set<int> more = shared_by_rows(graph, group);
+    if (more.empty()) return form_of(graph, group) ? std::optional(std::move(group)) : std::nullopt;
+    before.insert(more.begin(), more.end());
   }
-  if (!reduces || !form_of(graph, group)) return std::nullopt;
-  return group;
 }
 
 void apply_rows(Sketch& sketch, const Group& group) {

@@ -77,6 +77,28 @@ Args sum_of_all(int rows, int n) {
   return {A, te::compute({}, [&](const Vars&) { return te::sum(A(i, k), {i, k}); }, "B")};
 }
 
+// One row times a matrix that is stored by columns; the row is computed, from a sum of itself too.
+Args computed_row_times_matrix(int columns, int n, bool bias) {
+  const Tensor X = te::placeholder({1, n}, "float32", "X"), W = te::placeholder({columns, n}, "float32", "W"),
+               b = te::placeholder({columns}, "float32", "b");
+  const IterVar j = te::reduce_axis(0, n, "j"), k = te::reduce_axis(0, n, "k");
+  const Tensor total = te::compute({1}, [&](Var i) { return te::sum(X(i, j), {j}); }, "total");
+  const Tensor H = te::compute({1, n}, [&](Var i, Var p) { return expensive(X(i, p)) + total(i); }, "H");
+  const Tensor O = te::compute({1, columns}, [&](Var i, Var p) { return te::sum(H(i, k) * W(p, k), {k}); }, "O");
+  if (!bias) return {X, W, O};
+  return {X, W, b, te::compute({1, columns}, [&](Var i, Var p) { return O(i, p) + b(p); }, "D")};
+}
+
+// Sums of rows to each of which the same is added, for all of them or for all of a batch.
+Args rows_with_mask(int batch, int rows, int n, bool of_batch) {
+  const Tensor A = te::placeholder({batch, rows, n}, "float32", "A"), M = te::placeholder({batch, n}, "float32", "M");
+  const IterVar k = te::reduce_axis(0, n, "k");
+  const Tensor mask =
+      te::compute({batch, n}, [&](Var b, Var p) { return expensive(of_batch ? M(b, p) : M(Expr(0), p)); }, "mask");
+  const auto f = [&](Var b, Var i) { return te::sum(A(b, i, k) + mask(b, k), {k}); };
+  return {A, M, te::compute({batch, rows}, f, "B")};
+}
+
 // 3x3 over NHWC data with a border of zeros, one filter a channel.
 Args depthwise(int size, int channels, bool bias) {
   const Tensor X = te::placeholder({1, size, size, channels}, "float32", "X"),
@@ -141,6 +163,26 @@ TEST(SketchRows, SumsOfLongAndShortRows) {
 TEST(SketchRows, FewRowsAreSharedOutWithin) {
   expect_right("whole", sum_of_all(131, 77));
   expect_right("whole", row_sums(3, 133));
+}
+// Inside of the rows it would be computed for each of them.
+TEST(SketchRows, WhatRowsShareIsComputedBefore) {
+  const auto groups = [](const Args& args) {
+    const sketch::Graph graph = sketch::analyse({args.back()});
+    std::vector<std::string> names;
+    for (const sketch::Claim& claim : sketch::partition(graph, Target::parse("llvm").value_or_throw())) {
+      names.emplace_back();
+      for (int member : claim.group.members) names.back() += graph.at(member).name + " ";
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(groups(computed_row_times_matrix(37, 133, false)), (Names{"total ", "H ", "O "}));
+  EXPECT_EQ(groups(computed_row_times_matrix(37, 133, true)), (Names{"total ", "H ", "O D "}));
+  EXPECT_EQ(groups(rows_with_mask(3, 7, 70, true)), (Names{"mask ", "B "}));
+  for (bool yes : {false, true}) {
+    expect_right("rows", computed_row_times_matrix(37, 133, yes), 20);
+    expect_right("rows", rows_with_mask(3, 7, 70, yes), 20);
+  }
 }
 // One row times a matrix of bytes that is packed, stored by its columns: as a contraction, four terms at a time.
 TEST(SketchRows, RowTimesPackedBytes) {

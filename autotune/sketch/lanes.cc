@@ -64,19 +64,22 @@ std::string rfactor(Sketch& sketch, const std::string& stage, const std::string&
   return name;
 }
 
-void sum_in_vectors(Sketch& sketch, const std::string& stage, const Place& at, int64_t width, int64_t together) {
+void sum_in_vectors(Sketch& sketch, const std::string& stage, const Place& at, int64_t width,
+                    const std::vector<std::string>& together) {
   sketch.step(schedule::ComputeAt{stage, at.consumer, at.axis});
   if (width == 1) return;
-  const std::vector<std::string> data = data_loops(sketch.s, stage);
-  std::vector<std::string> order = sum_loops(sketch.s, stage);
-  const std::string axis = order.back();
+  std::vector<std::string> order = data_loops(sketch.s, stage), sums = sum_loops(sketch.s, stage);
+  std::erase_if(order, [&](const std::string& loop) { return std::ranges::count(together, loop) > 0; });
+  const std::string axis = sums.back();
   sketch.step(schedule::Split{stage, axis, schedule::Factor(width), {}, ir::Tail::kAuto});
-  order.back() = axis + ".o";
-  if (together > 1) order.insert(order.end(), data.begin(), data.end());
-  order.push_back(axis + ".i");
-  if (together > 1) sketch.reorder(stage, order);
-  for (const std::string& loop : data)
-    if (together > 1) sketch.step(schedule::Unroll{stage, loop});
+  if (!together.empty()) {
+    sums.back() = axis + ".o";
+    order.insert(order.end(), sums.begin(), sums.end());
+    order.insert(order.end(), together.begin(), together.end());
+    order.push_back(axis + ".i");
+    sketch.reorder(stage, order);
+  }
+  for (const std::string& loop : together) sketch.step(schedule::Unroll{stage, loop});
   sketch.step(schedule::Vectorize{stage, axis + ".i"});
 }
 

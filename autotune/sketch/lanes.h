@@ -35,7 +35,9 @@ struct Place {
 //   for i: for k: S[i] += A[i, k]     ==>     for k.o: for i unrolled: vectorized k.i in 0..width: S[i] += A[i, k]
 //
 // Computes `stage`, a reduction, inside `at`: `width` partial results side by side. Several vectors, so that no
-// operation waits for the one before; `together` elements of the stage at a time, which share what they read.
-void sum_in_vectors(Sketch&, const std::string& stage, const Place& at, int64_t width, int64_t together);
+// operation waits for the one before; the few iterations of the data loops `together` at a time, which share what they
+// read.
+void sum_in_vectors(Sketch&, const std::string& stage, const Place& at, int64_t width,
+                    const std::vector<std::string>& together);
 
 }  // namespace tw::autotune::sketch

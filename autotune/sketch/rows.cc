@@ -371,7 +371,10 @@ void Rows::place_reduction(int member, const std::string& name) {
   }
   const int64_t lanes = lanes_of(stage, sketch_.target);
   sketch_.cfg.define_knob(stage.name + ".width", sum_widths(stage.sums.back().extent, lanes));
-  sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"), together_);
+  std::vector<std::string> together;
+  for (size_t d = 0; together_ > 1 && d < stage.data.size(); ++d)
+    if (axes_.at(member)[d] == form_.rows[0]) together.push_back(stage.data[d].name);
+  sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"), together);
 }
 
 // The stage computes what one vector of the root needs: its sums around its data axes, the lanes innermost.

@@ -44,7 +44,9 @@ void apply_whole(Sketch& sketch, const Group& group) {
   const int64_t lanes = lanes_of(stage, sketch.target);
   const int64_t terms = &axis == &stage.sums.back() ? axis.extent / kShares : stage.sums.back().extent;
   sketch.cfg.define_knob(stage.name + ".width", sum_widths(std::max<int64_t>(terms, 1), lanes));
-  sum_in_vectors(sketch, sum, {parts, share}, sketch.cfg.value(stage.name + ".width"), stage.elements);
+  std::vector<std::string> together;
+  if (stage.elements > 1) together = data_loops(sketch.s, sum);
+  sum_in_vectors(sketch, sum, {parts, share}, sketch.cfg.value(stage.name + ".width"), together);
 }
 
 }  // namespace tw::autotune::sketch

@@ -202,6 +202,21 @@ TEST(SketchRows, RowTimesPackedBytes) {
         steps, [](const schedule::Step& step) { return std::holds_alternative<schedule::Tensorize>(step.kind); }));
   }
 }
+// Each row's elements are sums: only rows stand side by side, however long they are.
+TEST(SketchRows, RowsOfSums) {
+  const Tensor Q = te::placeholder({8, 36}, "float32", "Q"), K = te::placeholder({70, 8, 36}, "float32", "K");
+  const IterVar k = te::reduce_axis(0, 36, "k"), j = te::reduce_axis(0, 70, "j");
+  const Tensor S = te::compute({8, 70}, [&](Var h, Var t) { return te::sum(Q(h, k) * K(t, h, k), {k}); }, "S");
+  const Tensor total = te::compute({8}, [&](Var h) { return te::sum(S(h, j), {j}); }, "total");
+  const Args args = {Q, K, te::compute({8, 70}, [&](Var h, Var t) { return S(h, t) * total(h); }, "B")};
+  expect_right("rows", args, 20);
+  const Task task = task_of(args);
+  for (uint64_t index = 0; index < task.space().size(); ++index)
+    for (const schedule::Step& step : task.steps(index).value_or_throw()) {
+      const auto* unroll = std::get_if<schedule::Unroll>(&step.kind);
+      EXPECT_FALSE(unroll && unroll->axis == "t") << task.space().describe(index);
+    }
+}
 TEST(SketchReduction, SumsOfColumns) { expect_right("reduction", column_sums(131, 37), 100); }
 TEST(SketchReduction, VectorTimesMatrix) { expect_right("reduction", matmul(1, 133, 150), 100); }
 TEST(SketchReduction, DepthwiseConvolution) {

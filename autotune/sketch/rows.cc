@@ -26,7 +26,8 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr int kNoAxis = -1;
-constexpr int64_t kFewTerms = 32;  // of a window, each with loads and shuffles of its own: more are long to compile
+constexpr int64_t kFewTerms = 32;     // of a window, each with loads and shuffles of its own: more are long to compile
+constexpr int64_t kMostLanes = 1024;  // of a loop that is vectorized as it is declared, though fewer are computed
 
 // Which axis of the root each data axis of a stage stands for, where all members read the stage there.
 using RootAxes = std::map<int, std::vector<int>>;
@@ -381,14 +382,20 @@ void Rows::place_reduction(int member, const std::string& name) {
 void Rows::vectorize_lanes(int member, const std::string& name, std::vector<std::string> sums) {
   const std::vector<int>& axes = axes_.at(member);
   std::string lane;
+  int64_t extent = 0;
   for (size_t d = 0; d < axes.size(); ++d) {
-    const std::string& axis = sketch_.graph.at(member).data[d].name;
+    const Axis& axis = sketch_.graph.at(member).data[d];
     if (axes[d] == form_.lanes)
-      lane = axis;
+      lane = axis.name, extent = axis.extent;
     else
-      sums.push_back(axis);
+      sums.push_back(axis.name);
   }
   if (lane.empty()) return;
+  if (extent > kMostLanes) {
+    sketch_.step(schedule::Split{name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+    sums.insert(sums.begin(), lane + ".o");
+    lane += ".i";
+  }
   sums.push_back(lane);
   sketch_.reorder(name, sums);
   sketch_.step(schedule::Vectorize{name, lane});

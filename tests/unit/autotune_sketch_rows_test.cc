@@ -154,6 +154,7 @@ Args doubled(int rows, int n) {
 
 TEST(SketchRows, LikeSoftmax) { expect_right("rows", like_softmax(13, 37, 1)); }
 TEST(SketchRows, LikeSoftmaxOverChannels) { expect_right("rows", like_softmax(2, 7, 37)); }
+TEST(SketchRows, LikeSoftmaxOverFewChannelsOfMany) { expect_right("rows", like_softmax(2, 3, 1100), 20); }
 TEST(SketchRows, LikeLayerNormalisation) { expect_right("rows", like_layernorm(11, 70)); }
 TEST(SketchRows, StagesOfTwoLengths) { expect_right("rows", first_columns(13, 70, 37)); }
 TEST(SketchRows, SumsOfLongAndShortRows) {

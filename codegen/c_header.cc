@@ -323,7 +323,7 @@ std::optional<std::string> name_clash(const std::vector<HeaderKernel>& kernels) 
       const auto [at, first] = defined.emplace(name, kernel.name);
       if (first) continue;
       if (at->second == kernel.name && name == kernel.name + "_run")
-        return "two kernels would be named " + kernel.name + ", those that pack included";
+        return "kernels must have different names, not two " + kernel.name;
       if (at->second == kernel.name) return kernel.name + " would define " + name + " twice: rename what is packed";
       return "kernels " + at->second + " and " + kernel.name + " would both define " + name;
     }

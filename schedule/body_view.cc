@@ -195,8 +195,8 @@ void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector
     ir::walk(body, [&](const ir::Expr& e) {
       if (const auto* load = ir::as<ir::Load>(e); load && seen.insert(e).second) {
         const int source = nest.find_stage(load->buffer.id());
-        const bool digits = !has_launches(nest) && source != kNone && nest.stage(source).is_placeholder();
-        view.accesses.push_back(access_of(*load, stage, digits, has_launches(nest)));
+        const bool given = source != kNone && nest.stage(source).is_placeholder(), launches = has_launches(nest);
+        view.accesses.push_back(access_of(*load, stage, !launches && given, launches && !given));
         const auto wider = e.type().is_storage() ? widened.end() : widened.find(e.get());
         view.accesses.back().converted = wider != widened.end();
         view.accesses.back().kept_wide = wider != widened.end() && wider->second;

@@ -41,7 +41,7 @@ struct AccessView {
   std::vector<int64_t> offsets;                    // per dimension
   std::vector<int64_t> shape;
   bool affine = true;
-  std::vector<Quotient> quotients = {};  // of a launch: but for these it would be affine
+  std::vector<Quotient> quotients = {};  // in a launch, of what is computed: but for these it would be affine
   bool store = false;
   bool scattered = false;    // by what is read: neighbours lie anywhere
   bool converted = false;    // on its way to a wider type, whatever else is done with it

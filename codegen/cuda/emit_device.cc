@@ -240,6 +240,7 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
     line("alignas(" + std::to_string(alignment_of(buffer)) + ") __shared__ " + type + " " + name + count + ";");
   } else {
     line(type + " " + name + count + ";");
+    if (const auto sums = sums_.find(buffer.id()); sums != sums_.end()) sums->second = *elements;
   }
   emit(alloc.body);
 }
@@ -248,7 +249,7 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
 void CudaEmitter::emit_evaluate(const Expr& value) {
   const auto* call = ir::as<ir::CallExtern>(value);
   if (call != nullptr && ir::is_async(call->symbol)) return emit_async(ir::async_call(*call));
-  if (call != nullptr && ir::is_of_group(call->symbol)) return emit_group(ir::group_call(*call));
+  if (call != nullptr && ir::is_of_group(call->symbol)) return emit_group(ir::group_call(*call), value);
   if (call == nullptr || !ir::is_of_warp(call->symbol)) return;
   std::string name = call->symbol, fragments;
   std::ranges::replace(name, '.', '_');

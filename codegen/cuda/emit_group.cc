@@ -14,9 +14,16 @@ using ir::GroupOp;
 
 // Their operands begin where a swizzle begins to count, as boxes do. One generation of devices has them.
 void CudaEmitter::plan_group_operands(const ir::Program& program, const ir::Stmt& body) {
+  fenced_.clear();
+  sums_.clear();
+  std::vector<ir::Buffer>* fenced = nullptr;
   ir::walk(body, [&](const ir::Stmt& s) {
     const auto call = ir::group_call(s);
+    if (call && call->op == GroupOp::kFence) fenced = &fenced_[ir::as<ir::Evaluate>(s)->value.get()];
     if (!call || !call->product) return true;
+    const ir::Buffer& sums = call->sums.buffer;
+    sums_[sums.id()] = 0;
+    if (fenced && std::ranges::find(*fenced, sums) == fenced->end()) fenced->push_back(sums);
     const auto capability = target::cuda::capability_of(target_.arch);
     if (capability.major != 9 || !capability.exact)
       throw Error({ErrorKind::kTarget,
@@ -32,9 +39,13 @@ void CudaEmitter::plan_group_operands(const ir::Program& program, const ir::Stmt
   });
 }
 
-void CudaEmitter::emit_group(const GroupCall& call) {
+void CudaEmitter::emit_group(const GroupCall& call, const ir::Expr& at) {
   switch (call.op) {
     case GroupOp::kFence:
+      for (const ir::Buffer& sums : fenced_[at.get()])
+        if (const int64_t registers = sums_[sums.id()]; registers > 0)
+          line(instruction("wgmma_sums") + "<" + std::to_string(registers) + ">(&" + access(sums, {ir::Expr(0)}) +
+               ");");
       return line(instruction("wgmma_fence") + "();");
     case GroupOp::kCommit:
       return line(instruction("wgmma_commit") + "();");

@@ -36,9 +36,9 @@ class CudaEmitter : public CEmitter {
   bool counts_registers(const ir::For& loop) const;
   std::string whole_vector(const ir::Buffer& buffer, const std::vector<ir::Expr>& at, bool read);
   std::string vector_type(ir::Type element, int64_t lanes);
-  void emit_async(const ir::AsyncCall& call);        // a copy of a box, or what is done with its barrier
-  void emit_group(const ir::GroupCall& call);        // of four warps
-  bool emit_maxima(const ir::For& loop);             // of registers; false where it is another loop
+  void emit_async(const ir::AsyncCall& call);                      // a copy of a box, or what is done with its barrier
+  void emit_group(const ir::GroupCall& call, const ir::Expr& at);  // of four warps
+  bool emit_maxima(const ir::For& loop);                           // of registers; false where it is another loop
   bool emit_copy(const ir::Store& store);            // that arrives later; false where it is too narrow for one
   std::string instruction(const std::string& name);  // which the file needs
 
@@ -68,6 +68,9 @@ class CudaEmitter : public CEmitter {
   std::vector<Boxes> maps_;                      // of the function at hand
   int64_t in_cluster_ = 1;                       // blocks
   std::unordered_map<uint64_t, int64_t> boxes_;  // of shared buffers that boxes go to, or products read: alignment
+  // Of each fence the sums of the products that follow it, and of those that are declared how many registers.
+  std::unordered_map<const ir::ExprNode*, std::vector<ir::Buffer>> fenced_;
+  std::unordered_map<uint64_t, int64_t> sums_;
   // A file has one such array for all functions, and its alignment is what any of them needs.
   static constexpr const char* kSharedMemory = "extern __shared__ unsigned char shared_memory[];";
   int64_t shared_alignment_ = 16;

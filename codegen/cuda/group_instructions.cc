@@ -25,6 +25,20 @@ static __device__ inline void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 )";
+// What a thread does to sums is done before a fence, and not where the compiler finds it to be early enough: moved
+// behind it, it would have the assembler wait for each product.
+constexpr const char* kSums = R"(
+template <int registers>
+static __device__ inline void wgmma_sums(float* c) {
+  #pragma unroll
+  for (int i = 0; i < registers; ++i) asm volatile("" : "+f"(c[i]) :: "memory");
+}
+template <int registers>
+static __device__ inline void wgmma_sums(int* c) {
+  #pragma unroll
+  for (int i = 0; i < registers; ++i) asm volatile("" : "+r"(c[i]) :: "memory");
+}
+)";
 constexpr const char* kCommit = R"(
 static __device__ inline void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -89,10 +103,14 @@ Instruction product_text(const ir::WarpProduct& p) {
 }  // namespace
 
 std::vector<Instruction> group_instructions() {
-  std::vector<Instruction> all = {
-      {"wgmma_fence", kFence},      {"wgmma_commit", kCommit},          {"wgmma_wait", kWait},
-      {"fence_async", kAsyncFence}, {"setmaxnreg_dec", kGiveRegisters}, {"setmaxnreg_inc", kTakeRegisters},
-      {"wgmma_matrix", kMatrix}};
+  std::vector<Instruction> all = {{"wgmma_sums", kSums},
+                                  {"wgmma_fence", kFence},
+                                  {"wgmma_commit", kCommit},
+                                  {"wgmma_wait", kWait},
+                                  {"fence_async", kAsyncFence},
+                                  {"setmaxnreg_dec", kGiveRegisters},
+                                  {"setmaxnreg_inc", kTakeRegisters},
+                                  {"wgmma_matrix", kMatrix}};
   for (const ir::WarpProduct& p : ir::group_products()) all.push_back(product_text(p));
   return all;
 }

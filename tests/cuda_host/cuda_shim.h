@@ -110,6 +110,8 @@ struct TwMatrix { const void* at; int line, apart; };
 template <int line>
 static inline TwMatrix wgmma_matrix(const void* at, int apart = 0) { return {at, line, apart}; }
 static inline void wgmma_fence() {}
+template <int registers, class T>
+static inline void wgmma_sums(T*) {}
 static inline void fence_async() {}
 template <int registers>
 static inline void setmaxnreg_dec() {}

@@ -6,14 +6,14 @@ import pytest
 
 import tensorwright as tw
 from tensorwright import te
-from fake_device import needs_fake, run
+from fake_device import has_nvrtc, needs_fake, run
 from test_warp_products import numbers, product
 
 TYPES = {"bf16": ("bfloat16", "float32", 16, ml_dtypes.bfloat16), "f16": ("float16", "float32", 16, np.float16), "s8": ("int8", "int32", 32, np.int8), "tf32": ("float32", "float32", 8, np.float32)}
 
 
-def by_groups(tensors, intrin, block=(64, 64), groups=(64, 64), step=64, stages=1, by="auto", swizzle="auto"):
-    """A tile of C for each block, a part of it for each four warps of it, operands by way of swizzled shared memory."""
+def by_groups(tensors, intrin, block=(64, 64), groups=(64, 64), step=64, stages=1, by="auto", swizzle="auto", blocks=None):
+    """A tile of C for each block, or several of so many, a part of it for each four warps of it, operands by way of swizzled shared memory."""
     A, B, C = tensors
     columns, depth = (int(part) for part in intrin.split(".")[1].removeprefix("m64n").split("k"))
     s = te.create_schedule(C)
@@ -26,7 +26,8 @@ def by_groups(tensors, intrin, block=(64, 64), groups=(64, 64), step=64, stages=
     ko, k = s[C].split(C.op.reduce_axis[0], factor=step)
     km, k = s[C].split(k, factor=depth)
     s[C].reorder(io, jo, ig, jg, ko, km, im, jm, i, j, k)
-    for axis, index in ((io, "blockIdx.y"), (jo, "blockIdx.x"), (ig, "threadIdx.z"), (jg, "threadIdx.y")):
+    tiles = [(io, "blockIdx.y"), (jo, "blockIdx.x")] if blocks is None else [(s[C].fuse(io, jo), "blockIdx.x")]
+    for axis, index in (*tiles, (ig, "threadIdx.z"), (jg, "threadIdx.y")):
         s[C].bind(axis, te.thread_axis(index))
     s[AS].compute_at(s[C], ko)
     s[BS].compute_at(s[C], ko)
@@ -36,6 +37,8 @@ def by_groups(tensors, intrin, block=(64, 64), groups=(64, 64), step=64, stages=
     if swizzle:
         s[AS].swizzle(swizzle)
         s[BS].swizzle(swizzle)
+    if blocks is not None:
+        s[C].persistent(tiles[0][0], blocks)
     return s
 
 
@@ -257,6 +260,24 @@ def test_by_the_driver():
         f(tw.device_array(a), tw.device_array(b), c)
         assert (c.numpy() == a.astype("float32") @ b.astype("float32").T).all()
     """)
+
+
+def test_the_assembler_serialises_none(tmp_path):
+    """Of sums that are zeroed right before their only products: two tiles of rows for each group, and bytes."""
+    if not has_nvrtc(tmp_path):
+        pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
+    run("""
+        from test_group_products import by_groups
+        from test_warp_products import product
+        rows = product(264, 61, 16, "bfloat16", "float32")
+        twice = by_groups(rows, "wgmma.m64n32k16.bf16", block=(128, 64), groups=(128, 32), step=16, stages=5, by="ldg", blocks=1)
+        bytes = product(190, 64, 128, "int8", "int32")
+        for s, tensors in ((twice, rows), (tw.default_schedule(bytes[2], "cuda -arch=sm_90a"), bytes)):
+            f = tw.build(s, tensors, target="cuda -arch=sm_90a")
+            assert "wgmma_m64n" in f.source("cuda")
+            for of in f.resources:
+                assert of["spill_loads"] == of["spill_stores"] == 0 and not of["warnings"], of
+    """, TW_CUDA_IMAGES="", TW_CACHE_DIR=str(tmp_path))
 
 
 def followed(n, m, depth, dtype, out, what):

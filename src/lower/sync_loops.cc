@@ -138,7 +138,8 @@ void LaunchCheck::in_turn(const For& f, const Expr& extent, const Place& place) 
   }
   const Var now(f.var.name());
   bounds_[now.id()] = {0, times.hi == Interval::kPosInf ? times.hi : times.hi - 1};
-  int64_t lasts = how_long([&](int64_t n) { iteration(Expr(now) + n, place); });
+  // Of a few each is looked at: their turns may be numbers, where the iteration is known by its conditions.
+  int64_t lasts = times.hi <= kMostTurns ? times.hi : how_long([&](int64_t n) { iteration(Expr(now) + n, place); });
   const auto last_ones = [&](const Expr& end, const Place& at) {
     for (int64_t n = lasts; n > 0; --n) iteration(end - n, at);
   };

@@ -2,6 +2,7 @@
 #include "src/lower/sync_access.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "src/ir/equal.h"
@@ -107,6 +108,36 @@ bool unflatten(Access& access, const LaunchIndices& launch, Apart apart, const s
   return true;
 }
 
+// Replaces the subscript that counts elements by its digits, of the factors of which all larger ones are multiples, as
+// far as each is seen to be inside of its own; says by which.
+std::vector<int64_t> by_factors(Access& access, const LaunchIndices& launch, Apart apart,
+                                const std::unordered_set<uint64_t>& changing) {
+  Meeting both(access, access, launch, changing);
+  both.prepare(apart);
+  const Linear form = decompose(simplify(access.at[0], both.bounds()));
+  std::vector<int64_t> factors, used;
+  for (const Term& t : form.terms) factors.push_back(std::abs(t.factor));
+  std::ranges::sort(factors);
+  Expr rest = access.at[0];
+  std::vector<Expr> at;
+  int64_t unit = 1;
+  for (auto factor = factors.begin(); factor != factors.end(); ++factor) {
+    const int64_t extent = *factor / unit;
+    if (extent < 2 || std::any_of(factor, factors.end(), [&](int64_t f) { return f % *factor != 0; })) continue;
+    const std::optional<Parts> parts = parted(rest, extent, both.bounds());
+    if (!parts) continue;
+    const int64_t wholes = floor_div(decompose(simplify(parts->part, both.bounds())).constant, extent);
+    const Expr inside = parts->part - Expr(wholes * extent);
+    if (!is_inside(access, inside, extent, launch, changing)) continue;
+    at.insert(at.begin(), inside);
+    rest = parts->whole + Expr(wholes);
+    used.push_back(unit = *factor);
+  }
+  at.insert(at.begin(), rest);
+  access.at = std::move(at);
+  return used;
+}
+
 }  // namespace
 
 Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
@@ -138,7 +169,11 @@ Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, A
     access->at = {refolded(element_offset(access == &first ? a : b), Meeting(a, b, launch, changing).bounds())};
   const bool apart_at_last = (split(first, second, launch, apart, changing) && apart_by(first, second)) ||
                              seen_apart(a, b, launch, apart, Meeting(a, b, launch, changing).bounds(), rows);
-  return said(apart_at_last ? std::string() : found.why);
+  if (apart_at_last) return said({});
+  first = by_offset(a), second = by_offset(b);
+  const std::vector<int64_t> factors = by_factors(first, launch, apart, changing);
+  const bool by_digits = !factors.empty() && factors == by_factors(second, launch, apart, changing);
+  return said(by_digits && apart_by(first, second) ? std::string() : found.why);
 }
 
 namespace {

@@ -57,6 +57,7 @@ class Side {
 
   uint64_t full = 0, free = 0;  // rings
   int64_t slots = 0;
+  Expr turns;                          // of one that reads: all that are begun
   std::unordered_set<uint64_t> boxes;  // memory that they come to
 
   Turns run(const Stmt& s, const Place& place) {
@@ -207,8 +208,10 @@ class Side {
     if (!next) return;
     const auto held = as_int(simple(now_.ahead - now_.behind));
     if (!held || *held < 1) return fault(s, "nobody has waited for the turn", call.ring.buffer.name());
-    if (std::ranges::any_of(now_.products, [&](const Turns::UnderWay& p) { return p.turn == *held; }))
-      fault(s, "products that read what came with the turn are under way", call.ring.buffer.name(), true);
+    if (std::ranges::any_of(now_.products, [&](const Turns::UnderWay& p) { return p.turn == *held; })) {
+      const bool again = !!turns && interval_of(simple(turns - now_.behind), bounds_).hi > slots;  // its slot is filled
+      fault(s, "products that read what came with the turn are under way", call.ring.buffer.name(), again);
+    }
     now_.behind = simple(now_.behind + 1);
   }
 
@@ -445,8 +448,9 @@ std::vector<RoleFault> role_faults(const Stmt& s, const RolesSeen& seen) {
              (threads ? std::to_string(*threads) : "an unknown number of") + " threads arrive where " +
                  std::to_string(free->second) + " are counted",
              s}};
-  const Turns copied = copies.run(copying, seen.place.under(copier)),
-              read = reads.run(reading, seen.place.under(reader));
+  const Turns copied = copies.run(copying, seen.place.under(copier));
+  reads.turns = copied.ahead;
+  const Turns read = reads.run(reading, seen.place.under(reader));
   const auto same = [&](const Expr& a, const Expr& b) { return is_int(simplify(a - b, seen.bounds), 0); };
   if (faults.empty() && !(same(copied.ahead, read.ahead) && same(read.ahead, read.behind)))
     faults.push_back({ring,

@@ -27,6 +27,7 @@ namespace {
 
 constexpr int kNoAxis = -1;
 constexpr int64_t kFewTerms = 32;     // of a window, each with loads and shuffles of its own: more are long to compile
+constexpr int64_t kFewAlong = 8;      // of its last axis, which make no vectors
 constexpr int64_t kMostLanes = 1024;  // of a loop that is vectorized as it is declared, though fewer are computed
 
 // Which axis of the root each data axis of a stage stands for, where all members read the stage there.
@@ -90,7 +91,8 @@ const Access* main_read_along(const Stage& stage, const Axis& axis) {
 bool close_along(const Stage& stage, const Access& read, const Axis& axis) {
   const int64_t stride = stride_along(read, axis).value_or(0);
   if (axis.extent < 2 || stride < 1 || stride > ir::kFewApart) return false;
-  return stride == 1 || (extents(stage.sums) <= kFewTerms && axis.extent >= stage.sums.back().extent);
+  const int64_t along = stage.sums.back().extent;
+  return stride == 1 || ((extents(stage.sums) <= kFewTerms || along <= kFewAlong) && axis.extent >= along);
 }
 
 // Whether its elements lie side by side along the last reduction axis, and close along no data axis.

@@ -227,6 +227,7 @@ TEST(SketchReduction, DepthwiseConvolution) {
 // Lanes are windows as long as few elements lie between these, and terms where a window is long.
 TEST(SketchReduction, WindowsThatSlideByMoreThanOneElement) {
   for (int stride : {1, 2, 3, 4}) expect_right("reduction", windows(37, 3, stride));
+  expect_right("reduction", windows(37, 7, 2));
   expect_right("rows", windows(37, 4, 5));
   expect_right("rows", windows(37, 9, 2));
 }

@@ -349,7 +349,12 @@ void Rows::place(int member) {
 void Rows::place_pointwise(int member) {
   const Stage& stage = sketch_.graph.at(member);
   if (stage.elements > rows_ && stage.bodies.size() == 1) {
-    if (stage.expensive) sketch_.cfg.define_knob(stage.name + ".store", {1, 0});
+    // Each of a tuple's combinations reads its terms several times, and would compute them as often.
+    const bool of_tuple = std::ranges::any_of(stage.readers, [&](int reader) {
+      return sketch_.graph.at(reader).reduces() && sketch_.graph.at(reader).bodies.size() > 1;
+    });
+    if (stage.expensive)
+      sketch_.cfg.define_knob(stage.name + ".store", of_tuple ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 0});
     if (!stage.expensive || sketch_.cfg.value(stage.name + ".store") == 0)
       return sketch_.step(schedule::ComputeInline{stage.name});
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autotune/sketch/sketch.h"
+#include "tensorwright/ops/reduction.h"
 #include "tensorwright/te_extern.h"
 #include "tests/unit/autotune_sketch_cases.h"
 
@@ -164,6 +165,17 @@ TEST(SketchRows, SumsOfLongAndShortRows) {
 TEST(SketchRows, FewRowsAreSharedOutWithin) {
   expect_right("whole", sum_of_all(131, 77));
   expect_right("whole", row_sums(3, 133));
+}
+// The place of the largest of what costs: a comparison and a choice would compute it each.
+TEST(SketchRows, TermsOfTuplesAreStored) {
+  const Tensor A = te::placeholder({9, 70}, "float32", "A");
+  const Tensor E = te::compute({9, 70}, [&](Var i, Var p) { return expensive(A(i, p)); }, "E");
+  const Args args = {A, te::ops::argmax(E, {})};
+  expect_right("rows", args, 20);
+  const Task task = task_of(args);
+  for (uint64_t index = 0; index < task.space().size(); ++index)
+    for (const schedule::Step& step : task.steps(index).value_or_throw())
+      EXPECT_FALSE(std::holds_alternative<schedule::ComputeInline>(step.kind)) << task.space().describe(index);
 }
 // Inside of the rows it would be computed for each of them.
 TEST(SketchRows, WhatRowsShareIsComputedBefore) {

@@ -39,6 +39,14 @@ int lane_axis(const Stage& sum) {
   return last;
 }
 
+// Whether what a line of the window reads waits in registers for the line's next terms, as much as there are sums:
+// lanes are channels, and factors are loaded before they are multiplied.
+bool reads_wait(const Stage& sum, const Axis& lanes, const Target& target) {
+  const Access* main = main_read(sum);
+  return target.abilities.lane_products > 0 && main && stride_along(*main, lanes) == 1 &&
+         !stride_along(*main, sum.sums.back());
+}
+
 std::vector<std::string> names_of(const std::vector<Axis>& axes) {
   std::vector<std::string> names;
   for (const Axis& axis : axes) names.push_back(axis.name);
@@ -57,6 +65,7 @@ class Tiles {
     for (int d = 0; d < static_cast<int>(sum_.data.size()); ++d)
       if (d != j_ && sum_.data[static_cast<size_t>(d)].extent > 1) i_ = d;
     long_ = extents(sum_.sums) > kWindow;
+    narrow_ = !long_ && reads_wait(sum_, sum_.data[static_cast<size_t>(j_)], sketch.target);
     shared_out_ = long_ && root_.elements <= kSmallResult && sum_.sums[0].extent > 1;
   }
 
@@ -73,6 +82,11 @@ class Tiles {
   const std::string& name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   bool parallel() const { return sum_.operations >= kParallelWork; }
 
+  // Loops of a window that may be: all, or the last where several lines would be in registers at once.
+  std::vector<std::string> written_out(const std::vector<std::string>& sums) const {
+    return narrow_ ? std::vector<std::string>{sums.back()} : sums;
+  }
+
   void define_knobs();
   void in_tiles();
   std::vector<std::string> root_loops();
@@ -88,6 +102,7 @@ class Tiles {
   const int j_;
   int i_ = kNoAxis;
   bool long_ = false;        // too many terms to write them out
+  bool narrow_ = false;      // a window whose reads leave less than half of the registers to sums
   bool shared_out_ = false;  // the reduction may be
   bool collapses_ = false;   // there is a choice of parallel loops
 };
@@ -95,16 +110,17 @@ class Tiles {
 void Tiles::define_knobs() {
   Config& cfg = sketch_.cfg;
   const int64_t columns = root_.data[static_cast<size_t>(j_)].extent;
-  cfg.define_knob(knob("lanes"), up_to(columns, {lanes_, 2 * lanes_, 3 * lanes_, 4 * lanes_}));
-  if (i_ != kNoAxis)
-    cfg.define_knob(knob("rows"), up_to(root_.data[static_cast<size_t>(i_)].extent, {4, 1, 2, 3, 6, 7, 8}));
+  std::vector<int64_t> lanes = {lanes_, 2 * lanes_, 3 * lanes_, 4 * lanes_}, rows = {4, 1, 2, 3, 6, 7, 8};
+  if (narrow_) lanes.resize(2), rows.pop_back();
+  cfg.define_knob(knob("lanes"), up_to(columns, lanes));
+  if (i_ != kNoAxis) cfg.define_knob(knob("rows"), up_to(root_.data[static_cast<size_t>(i_)].extent, rows));
   if (shared_out_) cfg.define_knob(knob("parts"), up_to(sum_.sums[0].extent, {1, 2, 4, 8, 16}));
   int64_t untiled = 1;
   for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
     if (d != i_ && d != j_) untiled *= root_.data[static_cast<size_t>(d)].extent;
   collapses_ = untiled >= kEnoughTasks;
   if (collapses_) cfg.define_knob(knob("collapse"), {0, 1});
-  if (!long_) return cfg.define_annotate(knob("unroll"), names_of(sum_.sums), "try_unroll");
+  if (!long_) return cfg.define_annotate(knob("unroll"), written_out(names_of(sum_.sums)), "try_unroll");
   cfg.define_knob(knob("block"), up_to(columns, {12 * lanes_, 48 * lanes_, 192 * lanes_, columns}));
   cfg.define_knob(knob("terms"), up_to(sum_.sums.back().extent, {4, 8, 16, 1}));
   cfg.define_knob(knob("streams"), {0, 1});
@@ -175,7 +191,7 @@ void Tiles::tile_loops(const std::string& stage) {
   if (i_ != kNoAxis) sketch_.step(schedule::Unroll{stage, sum_.data[static_cast<size_t>(i_)].name});
   sketch_.step(schedule::Vectorize{stage, j + ".i"});
   if (long_) return;
-  sketch_.cfg.apply_annotate(knob("unroll"), sketch_.s, stage, sums);
+  sketch_.cfg.apply_annotate(knob("unroll"), sketch_.s, stage, written_out(sums));
 }
 
 // The reduction's loops; of a long one, the terms that are added to a tile at a time are a loop of their own. They may

@@ -171,9 +171,13 @@ void Contraction::define_knobs() {
   const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
   const bool takes_lines = roles_.share >= 0 && roles_.group == 0 && !is_matrix();
-  const std::vector<std::string> sizes = register_tiles(
-      rows, roles_.group > 0 ? roles_.group : columns, lanes, registers_of(k_.graph, stage_, roles_, k_.target, dot_),
-      dot_ || roles_.group > 0, takes_lines ? axis(roles_.share).extent : 1);
+  // Of blocks of rows an even number, so that tiles of two leave no rest.
+  const int64_t in_blocks = leaves_rows() ? (rows + 2 * dot_->rows - 1) / (2 * dot_->rows) * (2 * dot_->rows) : rows;
+  const int64_t in_vectors = leaves_columns() ? (columns + lanes - 1) / lanes * lanes : columns;
+  const std::vector<std::string> sizes =
+      register_tiles(in_blocks, roles_.group > 0 ? roles_.group : in_vectors, lanes,
+                     registers_of(k_.graph, stage_, roles_, k_.target, dot_),
+                     (dot_ && !leaves_columns()) || roles_.group > 0, takes_lines ? axis(roles_.share).extent : 1);
   k_.cfg.define_knob_json(knob("tile"), sizes);
   if (std::ranges::count(sizes.front(), ',') == 2) lines_ = value("tile", 2);
   const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
@@ -184,7 +188,7 @@ void Contraction::define_knobs() {
   // Rows are copied for each task: of tiles, which are through with them soon, for as many columns as there are.
   const bool tiles = dot_ && dot_->is_tile() && dot_->packs_rows();
   k_.cfg.define_knob(knob("panels"),
-                     counts(tiles ? std::min(columns / lanes, kMostTiles) : std::min<int64_t>(panels, 8)));
+                     counts(tiles ? std::min(in_vectors / lanes, kMostTiles) : std::min<int64_t>(panels, 8)));
   if (can_pack()) {
     const bool costs = roles_.vectors.prologue() && source_of(roles_.vectors).expensive;
     const bool must = !roles_.contiguous || dot_ || costs;

@@ -56,6 +56,7 @@ struct Dot {
   ir::Type left, right, sum;
   int64_t lanes, group, rows = 1, packed = 0;
   bool in_place = false;
+  bool pads = false;  // lines of the right factor are rounded up to whole lanes
   bool packs_rows() const { return rows > 1 && !in_place; }
   bool is_tile() const { return packed > 0; }
   int64_t side_by_side() const { return is_tile() ? packed : group; }
@@ -66,6 +67,7 @@ struct DotPanel {
   int64_t columns, group;  // extents of `lane` and `term`
   int64_t lanes;           // elements in a register
   bool lanes_in_place;     // side by side in the source, too; else the terms are
+  bool pads;               // its lines are rounded up to whole vectors
 };
 bool vectorize_dot_panel(Sketch&, const DotPanel&);  // whether there are vectors that make it
 

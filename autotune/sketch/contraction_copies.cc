@@ -16,7 +16,7 @@ void Contraction::lay_out_ahead() {
   const std::string lane = "ax" + std::to_string(roles_.lane_dimension), by = std::to_string(columns);
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
   indices.insert(indices.begin(), lane + " // " + by);
-  const bool pads = source.shape[static_cast<size_t>(roles_.lane_dimension)] % columns != 0;
+  const bool pads = source.shape[static_cast<size_t>(roles_.lane_dimension)] % columns != 0 || leaves_terms();
   k_.step(schedule::TransformLayout{source.name, indices, pads ? "0" : ""});
 }
 
@@ -63,7 +63,7 @@ void Contraction::place_whole() {
   const bool one = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] <= std::stoll(by);
   const std::string inside = one ? lane : lane + ".i";
   if (!one) k_.parallel(panel_, lane + ".o");
-  if (!dot_ || !vectorize_terms(inside)) k_.step(schedule::Vectorize{panel_, inside});
+  k_.step(schedule::Vectorize{panel_, inside});
 }
 
 // [i // 6, k, i % 6]; of matrices [i // 8, k // 8, i % 8, k % 8].
@@ -80,14 +80,22 @@ void Contraction::place_rows() {
   if (is_matrix()) indices.push_back("ax" + std::to_string(grouped) + " % " + group);
   const bool in_task = is_matrix() || !block_loop_.empty();
   if (in_task) k_.step(schedule::ComputeAt{rows_, is_matrix() ? root_.name : sums_, is_matrix() ? task_ : block_loop_});
-  k_.step(schedule::TransformLayout{rows_, indices, is_matrix() ? "" : "0"});
+  const bool whole = is_matrix() && !leaves_terms() && !leaves_rows();
+  k_.step(schedule::TransformLayout{rows_, indices, whole ? "" : "0"});
   if (!in_task) k_.parallel(rows_, row + ".o");
   if (!is_matrix()) return;
   const std::string terms = "ax" + std::to_string(grouped);
+  if (leaves_rows()) {
+    const bool one = source.shape[static_cast<size_t>(dimension)] <= k_.cfg.value(knob("tile"), 0);
+    split(rows_, one ? row : row + ".o", one ? factor("tile", 0) : Factor(1), ir::Tail::kPad);
+  }
+  std::string groups = terms + ".o";
+  if (const int64_t by = padded_groups(dot_->group); by > 0)
+    groups = split(rows_, groups, Factor(by), ir::Tail::kPad).first;
   const bool one = source.shape[static_cast<size_t>(grouped)] <= dot_->group;
   // Whole rows one after the other, as they lie in memory.
   if (dot_->is_tile() && !one && source.shape[static_cast<size_t>(dimension)] > k_.cfg.value(knob("tile"), 0))
-    k_.reorder(rows_, {row + ".i", terms + ".o"});
+    k_.reorder(rows_, {row + ".i", groups});
   k_.step(schedule::Vectorize{rows_, one ? terms : terms + ".i"});
 }
 
@@ -100,8 +108,14 @@ int64_t Contraction::padded_line() {
   return (line + lanes - 1) / lanes * lanes;
 }
 
+// Sums that are padded read all terms of an iteration: so many groups of `group` terms; 0 where these are there.
+int64_t Contraction::padded_groups(int64_t group) {
+  const int64_t terms = dot_->group * value("unroll");
+  return (pads() || leaves_rows()) && stage_.sums.back().extent % terms != 0 ? terms / group : 0;
+}
+
 // What is packed for dot products, where it is copied as it lies. Gives whether it is.
-bool Contraction::vectorize_terms(const std::string& lane) {
+bool Contraction::vectorize_terms(const std::string& lane, const std::string& groups) {
   const Stage& source = source_of(roles_.vectors);
   const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
   const int64_t group = dot_->side_by_side();
@@ -110,8 +124,8 @@ bool Contraction::vectorize_terms(const std::string& lane) {
   if (grouped < 0 || source.shape[static_cast<size_t>(grouped)] <= group || (!lanes_in_place && grouped != last))
     return false;
   const std::string terms = panel_axes()[static_cast<size_t>(grouped)];
-  return vectorize_dot_panel(k_, {panel_, terms + ".o", lane, terms + ".i", k_.cfg.value(knob("tile"), 1), group,
-                                  lanes_of(source, k_.target), lanes_in_place});
+  return vectorize_dot_panel(k_, {panel_, groups, lane, terms + ".i", k_.cfg.value(knob("tile"), 1), group,
+                                  lanes_of(source, k_.target), lanes_in_place, pads()});
 }
 
 // Lanes innermost, in memory as well.
@@ -121,8 +135,12 @@ void Contraction::place_panel() {
   const std::vector<std::string> names = panel_axes();
   if (dot_) {
     const std::string& lane = names[static_cast<size_t>(roles_.lane_dimension)];
-    k_.step(schedule::TransformLayout{panel_, panel_indices(lane), ""});
-    vectorize_terms(lane);
+    k_.step(schedule::TransformLayout{panel_, panel_indices(lane), leaves_terms() ? "0" : ""});
+    const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
+    std::string groups = names[static_cast<size_t>(grouped)] + ".o";
+    if (const int64_t by = padded_groups(dot_->side_by_side()); by > 0)
+      groups = split(panel_, groups, Factor(by), ir::Tail::kPad).first;
+    if (!vectorize_terms(lane, groups) && pads()) split(panel_, lane, Factor(dot_->lanes), ir::Tail::kPad);
     return;
   }
   const bool moves = member(roles_.vectors.through) && !roles_.vectors.prologue();

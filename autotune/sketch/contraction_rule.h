@@ -62,9 +62,13 @@ class Contraction {
 
   // What was chosen.
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
+  bool leaves_rows() const { return dot_ && axis(roles_.rows).extent % dot_->rows != 0; }
+  bool leaves_columns() const { return dot_ && axis(roles_.lanes).extent % dot_->lanes != 0; }
+  bool leaves_terms() const { return dot_ && stage_.sums.back().extent % dot_->side_by_side() != 0; }
   // Rounded up to whole vectors, the sums as well as the panel.
   bool pads() {
-    return !dot_ && value("block") == 0 && packs() && k_.cfg.value_json(knob("pack")) == "\"task\"" &&
+    if (dot_) return dot_->pads;
+    return value("block") == 0 && packs() && k_.cfg.value_json(knob("pack")) == "\"task\"" &&
            pads_lanes(k_.graph, stage_, roles_, k_.target);
   }
 
@@ -84,8 +88,9 @@ class Contraction {
   void place_panel();
   void place_whole();
   std::string turn_panel();
-  bool vectorize_terms(const std::string& lane);
+  bool vectorize_terms(const std::string& lane, const std::string& groups);
   int64_t padded_line();
+  int64_t padded_groups(int64_t group);
   void place_rows();
   void place_broadcast();
   void place_wide(const std::string& copy);

@@ -26,7 +26,7 @@ void Contraction::lay_out_matrices() {
     if (split) inside.push_back(axis(d).name + " % 2");
   }
   indices.insert(indices.end(), inside.begin(), inside.end());
-  k_.step(schedule::TransformLayout{sums_, indices, ""});
+  k_.step(schedule::TransformLayout{sums_, indices, leaves_columns() || leaves_rows() ? "0" : ""});
 }
 
 void Contraction::tile_outputs() {
@@ -100,20 +100,20 @@ void Contraction::tile_sums() {
     std::tie(order.emplace_back(), lane) = split(sums_, lane, factor("tile", 1));
   if (in_blocks) packed_at_stage_ = sums_, packed_at_ = order.back();
   inner = {row, lane};
+  const bool pads = this->pads();
   if (dot_) {
-    split(sums_, lane, Factor(dot_->lanes));
+    split(sums_, lane, Factor(dot_->lanes), pads ? ir::Tail::kPad : ir::Tail::kAuto);
     const auto [group, term] = split(sums_, terms.back(), Factor(dot_->group));
     terms.back() = group;
     inner = {row, lane + ".o", lane + ".i", term};
   }
-  const bool pads = this->pads();
-  if (pads) {
+  if (pads && !dot_) {
     const auto [vectors, in_vector] = split(sums_, lane, Factor(lanes_of(stage_, k_.target)), ir::Tail::kPad);
     inner = {row, vectors, in_vector};
     lane = in_vector;
   }
   if (is_matrix()) {
-    split(sums_, row, Factor(dot_->rows));
+    split(sums_, row, Factor(dot_->rows), leaves_rows() ? ir::Tail::kPad : ir::Tail::kAuto);
     inner = {row + ".o", lane + ".o", row + ".i", lane + ".i", inner.back()};
     if (dot_->is_tile()) {
       const auto [pack, term] = split(sums_, inner.back(), Factor(dot_->packed));

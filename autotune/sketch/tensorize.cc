@@ -30,13 +30,20 @@ const Dot kDots[] = {
 };
 // clang-format on
 
-// As many rows as divide all of them, in one of a tile; 0: too few to be worth its other factor.
+// As many rows as divide all of them, in one of a tile; 0: too few to be worth its other factor. Those that are packed
+// then have rows of zeros behind them.
 int64_t rows_of_tile(int64_t most, int64_t rows) {
   constexpr int64_t kFewest = 4;
   for (int64_t m = most; m >= kFewest; --m)
     if (rows % m == 0) return m;
   return 0;
 }
+
+// What whole instructions leave is added by single elements, at the cost of many in one of them: terms in vectors along
+// the lanes, columns not.
+constexpr int64_t kTermsOfOneLeft = 8, kColumnsOfOneLeft = 32;
+constexpr int64_t kMostUnrolled = 4;  // groups of terms
+bool leaves_little(int64_t extent, int64_t part, int64_t of_one) { return extent % part * of_one <= extent; }
 
 // Whether rows of the read lie equally far apart in memory.
 bool has_even_rows(const Access& read, const Axis& row) {
@@ -91,17 +98,31 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
     if (dot.rows == 1) return dot;
     if (dot.is_tile()) {
       const int64_t rows = rows_of_tile(dot.rows, row.extent);
-      if (rows < dot.rows) dot.intrin += ".m" + std::to_string(rows);
-      dot.rows = rows, dot.in_place = !packs_rows;
+      if (rows > 0 && rows < dot.rows) dot.intrin += ".m" + std::to_string(rows);
+      if (rows > 0) dot.rows = rows;
+      dot.in_place = !packs_rows;
     }
-    const bool taken = dot.rows > 0 && row.extent % dot.rows == 0 && (packs_rows || (dot.in_place && in_place));
+    const bool taken = packs_rows ? 2 * row.extent > dot.rows : dot.in_place && in_place && row.extent % dot.rows == 0;
     return taken ? std::optional(dot) : std::nullopt;
   };
+  const int64_t columns = stage.data[static_cast<size_t>(roles.lanes)].extent;
+  const bool is_input = graph.at(roles.broadcast.source).kind == StageKind::kInput && roles.broadcast.through < 0;
+  const auto with_ends = [&](Dot dot) -> std::optional<Dot> {
+    const bool columns_left = columns % dot.lanes != 0, terms_left = terms.extent % dot.group != 0;
+    if (!columns_left && !terms_left) return dot;
+    // A copy has zeros behind its last column; what is multiplied by them must be there.
+    const bool is_there = dot.rows > 1 || is_input || terms.extent % (dot.group * kMostUnrolled) == 0;
+    dot.pads = columns_left && !graph.at(roles.vectors.source).param && is_there;
+    if (!apart || (dot.is_tile() && terms_left) || !leaves_little(terms.extent, dot.group, kTermsOfOneLeft))
+      return std::nullopt;
+    if (dot.pads) return 2 * columns > dot.lanes ? std::optional(dot) : std::nullopt;
+    const bool both = columns_left && terms_left && dot.rows > 1;
+    return !both && leaves_little(columns, dot.lanes, kColumnsOfOneLeft) ? std::optional(dot) : std::nullopt;
+  };
   for (const Dot& dot : kDots) {
-    if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum ||
-        terms.extent % dot.group != 0 || stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes != 0)
-      continue;
-    if (std::optional<Dot> taken = with_rows(dot)) return taken;
+    if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum) continue;
+    const std::optional<Dot> at_ends = with_ends(dot);
+    if (std::optional<Dot> taken = at_ends ? with_rows(*at_ends) : std::nullopt) return taken;
   }
   return std::nullopt;
 }

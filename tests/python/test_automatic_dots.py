@@ -64,6 +64,64 @@ def test_of_one_row(target, types, instruction):
     assert re.findall(r'tensorize\(\w+, "([\w.]+)"\)', text) == ([instruction] if instruction else [])
 
 
+def product(types, m, n, k, param, turned):
+    a = te.placeholder((m, k), types[0], name="A")
+    b = te.placeholder((n, k) if turned else (k, n), types[1], name="B", param=param)
+    t = te.reduce_axis((0, k), name="t")
+    return a, b, te.compute((m, n), lambda i, j: te.sum(
+        a[i, t].astype(types[2]) * (b[j, t] if turned else b[t, j]).astype(types[2]), axis=t), name="C")
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+@pytest.mark.parametrize("target, types, size, param, instruction", [
+    ("llvm -mcpu=znver4", S8S8, (32, 1000, 1023), True, "avx512_vnni_s8s8_16x4"),
+    ("llvm -mcpu=znver4", S8S8, (32, 20, 35), False, "avx512_vnni_s8s8_16x4"),
+    ("llvm -mcpu=znver4", S8S8, (32, 20, 36), True, None),  # four of twenty columns would be added one by one
+    ("llvm -mcpu=znver4", BF16, (197, 1000, 1001), True, "avx512_bf16_dot_16x2"),
+    ("llvm -mcpu=x86-64-v3", S8S8, (32, 1001, 1023), True, "avx_vnni_s8s8_8x4"),
+    (A72, S8S8, (32, 1001, 1023), True, "neon_sdot_4x4"), (N1, S8S8, (33, 71, 130), False, "neon_sdot_4x4"),
+    (V1, S8S8, (33, 1001, 1024), True, "neon_smmla_2x2x8"), (V1, S8S8, (33, 71, 130), False, "neon_smmla_2x2x8"),
+    (V1, S8S8, (33, 1001, 1023), True, "neon_sdot_4x4"), (V1, BF16, (33, 71, 131), False, "neon_bfmmla_2x2x4"),
+    ("llvm -mcpu=sapphirerapids", U8S8, (197, 1000, 1024), True, "amx.u8s8"),
+    ("llvm -mcpu=sapphirerapids", U8S8, (197, 1000, 1023), True, "avx512_vnni_dot_16x4"),
+    ("llvm -mcpu=sapphirerapids", BF16, (197, 1001, 1024), False, "amx.bf16")])
+def test_sizes_that_leave_ends(target, types, size, param, instruction):
+    for turned in (False, True):
+        text = tw.default_schedule(product(types, *size, param, turned)[-1], target).to_python()
+        assert re.findall(r'tensorize\(\w+, "([\w.]+)"\)', text) == ([instruction] if instruction else []), text
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+@pytest.mark.parametrize("size", [(32, 1000, 1024), (32, 1024, 1023), (32, 1000, 1023)])
+@pytest.mark.parametrize("param", [False, True])
+def test_ends_of_what_is_computed_before(size, param):
+    """Quantized activations."""
+    m, n, k = size
+    x = te.placeholder((m, k), name="X")
+    q = te.compute((m, k), lambda i, t: te.nearbyint(te.exp(x[i, t])).astype("int8"), name="Q")
+    w = te.placeholder((n, k), "int8", name="W", param=param)
+    t = te.reduce_axis((0, k), name="t")
+    c = te.compute((m, n), lambda i, j: te.sum(q[i, t].astype("int32") * w[j, t].astype("int32"), axis=t), name="C")
+    assert "avx512_vnni_s8s8_16x4" in tw.default_schedule(c, "llvm -mcpu=znver4").to_python()
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+@pytest.mark.parametrize("types", [S8S8, U8S8, BF16])
+@pytest.mark.parametrize("param", [False, True])
+def test_ends_are_right(types, param):
+    """To the last bit: sums of these are whole numbers that float32 holds."""
+    rng = np.random.default_rng(0)
+    for m, n, k in ((5, 71, 37), (7, 9, 131), (3, 197, 43)):
+        for turned in (False, True):
+            low, high = (-8, 8) if types is BF16 else (0, 256) if types[0] == "uint8" else (-128, 128)
+            a = rng.integers(low, high, (m, k)).astype(ml_dtypes.bfloat16 if types is BF16 else types[0])
+            b = rng.integers(-8 if types is BF16 else -128, 8 if types is BF16 else 128, (n, k) if turned else (k, n))
+            b, c = b.astype(ml_dtypes.bfloat16 if types is BF16 else types[1]), np.empty((m, n), types[2])
+            f = tw.build([*product(types, m, n, k, param, turned)])
+            f(a, f.pack("B", b) if f.packed_params else b, c)
+            np.testing.assert_array_equal(c, a.astype("float64") @ (b.T if turned else b).astype("float64"))
+
+
 @pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
 def test_tiles_are_shown_anywhere_and_refused_where_the_cpu_has_none():
     if "amx-tile" in tw.Target("llvm -mcpu=native").features:

@@ -86,10 +86,10 @@ inline Args convolution(const Convolution& c) {
   return {X, W, bias, D};
 }
 
-// Two operands of a narrow type, sums of a wide one; W is packed ahead.
-inline Args narrow(int m, int n, int k, const char* left, const char* right, const char* wide) {
+// Two operands of a narrow type, sums of a wide one; W is packed ahead where it is a `param`.
+inline Args narrow(int m, int n, int k, const char* left, const char* right, const char* wide, bool param = true) {
   const Tensor A = te::placeholder({m, k}, left, "A"),
-               W = te::placeholder({k, n}, right, "W", te::Placeholder{.param = true});
+               W = te::placeholder({k, n}, right, "W", te::Placeholder{.param = param});
   const te::IterVar kk = te::reduce_axis(0, k, "k");
   const Tensor C = te::compute(
       {m, n}, [&](Var i, Var j) { return te::sum(te::astype(A(i, kk), wide) * te::astype(W(kk, j), wide), {kk}); },

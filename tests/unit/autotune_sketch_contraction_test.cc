@@ -296,5 +296,17 @@ TEST(SketchContraction, TilesOfRowsOfAWindow) {
 }
 TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 128, 38, "bfloat16", "bfloat16", "float32")); }
 
+// Columns and rows that fill no instruction have zeros behind them in copies; terms that fill none are added after it.
+TEST(SketchContraction, NarrowIntegersThatLeaveEnds) {
+  expect_right(narrow(7, 53, 37, "uint8", "int8", "int32", false), kFew);
+  expect_right(narrow(7, 330, 37, "int8", "int8", "int32"), kFew);
+}
+TEST(SketchContraction, BrainFloatsThatLeaveEnds) {
+  expect_right(narrow(7, 53, 37, "bfloat16", "bfloat16", "float32", false), kFew);
+}
+TEST(SketchContraction, TilesThatLeaveEnds) {
+  expect_right_tiles(narrow(37, 70, 128, "uint8", "int8", "int32", false));
+}
+
 }  // namespace
 }  // namespace tw::autotune

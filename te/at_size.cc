@@ -55,14 +55,25 @@ class Again {
   std::vector<Expr> bodies(const Compute& c, const std::vector<Var>& axes) const {
     ir::Substitution values = size_;
     for (size_t d = 0; d < axes.size(); ++d) values[c.axis[d].var.id()] = Expr(axes[d]);
-    std::vector<Expr> all;
-    for (const Expr& body : c.bodies)
-      all.push_back(with_numbers(ir::replace_buffers(ir::substitute(body, values), buffers_)));
+    std::vector<Expr> all = {known(c.body(), values)};
+    for (size_t i = 1; i < c.bodies.size(); ++i)
+      all.push_back(ir::as<ir::Reduce>(all[0]) ? component(all[0], i) : known(c.bodies[i], values));
     return all;
   }
 
+  Expr known(const Expr& body, const ir::Substitution& values) const {
+    return with_numbers(ir::replace_buffers(ir::substitute(body, values), buffers_));
+  }
+
+  // Of the same reduction.
+  static Expr component(const Expr& first, size_t i) {
+    ir::Reduce reduce = *ir::as<ir::Reduce>(first);
+    reduce.value = static_cast<int>(i);
+    return ir::reduce(std::move(reduce));
+  }
+
   // What a reduction runs over.
-  Expr with_numbers(const Expr& body) const {
+  static Expr with_numbers(const Expr& body) {
     const auto* r = ir::as<ir::Reduce>(body);
     if (r == nullptr) return body;
     ir::Reduce reduce = *r;

@@ -3,6 +3,7 @@
 
 #include "src/ir/equal.h"
 #include "te/at_size.h"
+#include "tensorwright/ops.h"
 
 namespace tw::te {
 namespace {
@@ -27,6 +28,17 @@ TEST(AtSize, ItIsWhatWouldBeDeclared) {
   EXPECT_EQ(text(five), text(declared(5)));
   EXPECT_NE(text(any).find("n: size"), std::string::npos) << "what it was made from stays as it is";
   EXPECT_EQ(text(at_size(any, n, 6)), text(declared(6)));
+}
+
+// Values and their indices.
+TEST(AtSize, ComponentsStayThoseOfOneReduction) {
+  const auto declared = [](const Expr& n) {
+    const Tensor A = placeholder({4, n}, "float32", "A");
+    return std::vector<Tensor>{A, ops::argmax(A)};
+  };
+  const auto text = [](const std::vector<Tensor>& args) { return ir::to_string(naive_program({args[1]}, args)); };
+  const Var n = var("n");
+  EXPECT_EQ(text(at_size(declared(n), n, 5)), text(declared(5)));
 }
 
 TEST(AtSize, WhatIsNotDeclaredAgainIsRefused) {

@@ -2,14 +2,17 @@
 //
 // From the knobs' first values, which are the mildest, one knob after the other takes the value that the prior likes
 // best, until no knob moves, nor two together. The same tensors and target give the same schedule on any machine. Where
-// extents are not known there is no space, and rules choose (schedule/rule_schedule.h).
+// extents are not known the space is that of an assumed size, and what is chosen has to hold for any; where nothing in
+// it does, rules choose (schedule/rule_schedule.h).
 #include <algorithm>
 #include <set>
 
 #include "autotune/model/device_prior.h"
 #include "autotune/model/prior.h"
 #include "schedule/rule_schedule.h"
+#include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
+#include "te/at_size.h"
 #include "tensorwright/autotune.h"
 
 namespace tw {
@@ -23,6 +26,8 @@ constexpr double kAlike = 0.03;  // what estimates of a device do not tell apart
 constexpr double kWorth = 0.12;  // what they may be wrong by about processors that have no block, and banks
 constexpr int kMostPairs = 64;   // values of two knobs that are tried together
 constexpr int kEstimates = 480;  // 60 ms or less
+// In the place of sizes that vary: so odd that all loops are ready for ends, and more than one loop of vectors takes.
+constexpr int64_t kAssumedSize = 1031;
 
 schedule::Machine assumed_machine(const Target& target) {
   MachineDescription machine{.hardware = schedule::usual_hardware(target), .threads = kThreads};
@@ -32,7 +37,9 @@ schedule::Machine assumed_machine(const Target& target) {
 
 class Choice {
  public:
-  Choice(const autotune::Task& task, const Target& target) : task_(task), machine_(assumed_machine(target)) {}
+  // Of outputs of any size, where the task is of one.
+  Choice(const autotune::Task& task, const Target& target, const std::vector<te::Tensor>& any_size = {})
+      : task_(task), any_size_(any_size), machine_(assumed_machine(target)) {}
 
   std::optional<schedule::Schedule> run() {
     consider(task_.space().digits(0));
@@ -97,12 +104,18 @@ class Choice {
     if (schedule_ && seconds >= (machine_.device ? 1 - kAlike : 1) * seconds_) return;
     Result<autotune::Scheduled> candidate = task_.candidate(index);  // the rules of the whole nest take longest
     if (!candidate) return;
+    if (!any_size_.empty()) {
+      Result<schedule::Schedule> any = schedule::Schedule::from_steps(any_size_, task_.steps(index).value_or_throw());
+      if (!any || !any->check().ok()) return;
+      candidate->schedule = std::move(*any);
+    }
     best_ = index;
     seconds_ = seconds;
     schedule_ = std::move(candidate->schedule);
   }
 
   const autotune::Task& task_;
+  const std::vector<te::Tensor> any_size_;
   const schedule::Machine machine_;
   struct Estimate {
     uint64_t index;
@@ -115,23 +128,41 @@ class Choice {
   std::optional<schedule::Schedule> schedule_;
 };
 
-// Placeholders, then outputs; nothing where some extent is not known.
+// Placeholders, then outputs.
 std::vector<te::Tensor> arguments(const std::vector<te::Tensor>& outputs) {
   std::vector<te::Tensor> args;
-  for (const te::Operation& op : te::topological_order(outputs)) {
-    for (const ir::Expr& extent : op->shape())
-      if (!ir::as_int(extent)) return {};
+  for (const te::Operation& op : te::topological_order(outputs))
     if (op->is_placeholder()) args.push_back(op.output());
-  }
   args.insert(args.end(), outputs.begin(), outputs.end());
   return args;
 }
 
+// Variables in extents, in their order.
+std::vector<ir::Var> sizes(const std::vector<te::Tensor>& outputs) {
+  std::vector<ir::Var> all;
+  const auto find_in = [&](const ir::Expr& extent) {
+    ir::walk(extent, [&](const ir::Expr& e) {
+      const auto* v = ir::as<ir::VarRef>(e);
+      if (v && std::ranges::find(all, v->var) == all.end()) all.push_back(v->var);
+      return true;
+    });
+  };
+  for (const te::Operation& op : te::topological_order(outputs)) {
+    for (const ir::Expr& extent : op->shape()) find_in(extent);
+    if (!op->compute()) continue;
+    for (const te::IterVar& axis : op->compute()->reduce_axis) find_in(axis.extent);
+  }
+  return all;
+}
+
 std::optional<schedule::Schedule> best_by_prior(const std::vector<te::Tensor>& outputs, const Target& target) {
-  const std::vector<te::Tensor> args = arguments(outputs);
-  if (args.empty()) return std::nullopt;
   try {
-    return Choice(autotune::Task(args, target), target).run();
+    std::vector<te::Tensor> args = arguments(outputs);
+    const std::vector<ir::Var> varying = sizes(outputs);
+    if (varying.empty()) return Choice(autotune::Task(args, target), target).run();
+    if (target.abilities.device) return std::nullopt;
+    for (const ir::Var& size : varying) args = te::at_size(args, size, kAssumedSize);
+    return Choice(autotune::Task(args, target), target, outputs).run();
   } catch (const Error&) {  // what cannot be tuned
     return std::nullopt;
   }

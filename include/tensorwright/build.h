@@ -54,8 +54,8 @@ std::shared_ptr<const Module> build(const ir::Program& lowered, const Target&, i
                                     const std::vector<ir::Program>& packers = {});
 
 // The schedule that `tw.build(args)` without one uses: public Steps that can be printed. The best of the automatic
-// space (autotune.h) by the tuner's prior, which measures nothing; by rules where extents are variables. The same
-// tensors and target give the same schedule on any machine.
+// space (autotune.h) by the tuner's prior, which measures nothing; where extents are variables, of that of an assumed
+// size, or by rules where there is none. The same tensors and target give the same schedule on any machine.
 schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target&);
 
 }  // namespace tw

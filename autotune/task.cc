@@ -251,7 +251,8 @@ Task Task::at_size(const std::vector<te::Tensor>& args, Target target, const ir:
   fix(size, value);
   for (const auto& [var, where] : others) fix(var, where);
   require_numbers(known, size.name());
-  Task task(std::move(known), std::move(target), std::move(name), support::to_text(values));
+  if (name.empty()) name = name_of(known);
+  Task task(std::move(name), support::to_text(values), automatic(std::move(known), target, true), target);
   const auto state = std::const_pointer_cast<State>(task.state_);  // nobody else has it yet
   state->any_size = args;
   state->hash = hash_at_sizes(task_hash(outputs_among(args), args), state->args_json);

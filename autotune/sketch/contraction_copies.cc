@@ -58,7 +58,8 @@ void Contraction::place_whole() {
                     by = std::to_string(k_.cfg.value(knob("tile"), 1));
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
   indices.insert(indices.begin(), lane + " // " + by);
-  const bool pads = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] % std::stoll(by) != 0;
+  const int64_t all = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)];
+  const bool pads = k_.any_size || all % std::stoll(by) != 0;
   k_.step(schedule::TransformLayout{panel_, indices, pads ? "0" : ""});
   const bool one = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] <= std::stoll(by);
   const std::string inside = one ? lane : lane + ".i";

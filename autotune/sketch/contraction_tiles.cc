@@ -96,7 +96,7 @@ void Contraction::tile_sums() {
     if (lines_ > 1) std::tie(row_tiles.emplace_back(), line) = split(sums_, line, factor("tile", 2));
     std::tie(row_tiles.emplace_back(), row) = split(sums_, row, factor("tile", 0));
   }
-  if (in_blocks || axis(roles_.lanes).extent > kMostLanes)
+  if (in_blocks || axis(roles_.lanes).extent > kMostLanes || k_.any_size)
     std::tie(order.emplace_back(), lane) = split(sums_, lane, factor("tile", 1));
   if (in_blocks) packed_at_stage_ = sums_, packed_at_ = order.back();
   inner = {row, lane};

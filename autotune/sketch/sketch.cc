@@ -122,6 +122,7 @@ struct Plan {
   Target target;
   Graph graph;
   std::vector<Claim> claims;
+  bool any_size = false;
   bool placed(int stage) const {
     return std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
       return std::find(claim.group.members.begin(), claim.group.members.end(), stage) != claim.group.members.end();
@@ -131,7 +132,7 @@ struct Plan {
 
 Scheduled run(const Plan& plan, Config& cfg) {
   schedule::Schedule s(plan.graph.outputs);
-  Sketch sketch{cfg, s, plan.graph, plan.target};
+  Sketch sketch{cfg, s, plan.graph, plan.target, plan.any_size};
   for (const schedule::Hoist& hoist : plan.graph.hoists) sketch.step(hoist);
   for (size_t i = 0; i < plan.graph.stages.size(); ++i)
     if (plan.graph.stages[i].inlined && !plan.placed(static_cast<int>(i)))
@@ -157,13 +158,13 @@ void check_extents(const std::vector<te::Tensor>& outputs) {
 
 }  // namespace sketch
 
-Template automatic(std::vector<te::Tensor> args, const Target& target) {
+Template automatic(std::vector<te::Tensor> args, const Target& target, bool any_size) {
   std::vector<te::Tensor> outputs;
   for (const te::Tensor& t : args)
     if (!t.op()->is_placeholder()) outputs.push_back(t);
   if (outputs.empty()) tune_error("one of the tensors must be computed; all are placeholders");
   sketch::check_extents(outputs);
-  auto plan = std::make_shared<sketch::Plan>(sketch::Plan{std::move(args), target, {}, {}});
+  auto plan = std::make_shared<sketch::Plan>(sketch::Plan{std::move(args), target, {}, {}, any_size});
   support::on_deep_stack([&] {
     plan->graph = sketch::analyse(outputs);
     plan->claims = sketch::partition(plan->graph, target);

@@ -20,8 +20,8 @@
 namespace tw::autotune {
 
 // Outputs are the tensors of `args` that are computed. Throws TuneError where there are none, or where an extent is not
-// known.
-Template automatic(std::vector<te::Tensor> args, const Target&);
+// known. Steps of `any_size` are for tensors whose extents vary.
+Template automatic(std::vector<te::Tensor> args, const Target&, bool any_size = false);
 
 namespace sketch {
 
@@ -31,6 +31,7 @@ struct Sketch {
   schedule::Schedule& s;
   const Graph& graph;
   const Target& target;
+  bool any_size = false;  // Steps are for other extents too
 
   template <class K>
   void step(K k) {

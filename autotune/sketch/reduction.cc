@@ -82,6 +82,14 @@ class Tiles {
   const std::string& name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   bool parallel() const { return sum_.operations >= kParallelWork; }
 
+  // Whether vectors reach past a border, whose conditions leave the loop over them, but none that is several axes.
+  bool lanes_cross_border() const {
+    const Access* main = main_read(sum_);
+    return main && stride_along(*main, sum_.sums.back()).value_or(0) != 0 &&
+           std::ranges::any_of(sum_.direct, [&](int source) {
+             return sketch_.graph.at(source).inlined && sketch_.graph.at(source).pads;
+           });
+  }
   // Loops of a window that may be: all, or the last where several lines would be in registers at once.
   std::vector<std::string> written_out(const std::vector<std::string>& sums) const {
     return narrow_ ? std::vector<std::string>{sums.back()} : sums;
@@ -119,7 +127,8 @@ void Tiles::define_knobs() {
   for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
     if (d != i_ && d != j_) untiled *= root_.data[static_cast<size_t>(d)].extent;
   collapses_ = untiled >= kEnoughTasks;
-  if (collapses_) cfg.define_knob(knob("collapse"), {0, 1});
+  if (collapses_)
+    cfg.define_knob(knob("collapse"), lanes_cross_border() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 1});
   if (!long_) return cfg.define_annotate(knob("unroll"), written_out(names_of(sum_.sums)), "try_unroll");
   cfg.define_knob(knob("block"), up_to(columns, {12 * lanes_, 48 * lanes_, 192 * lanes_, columns}));
   cfg.define_knob(knob("terms"), up_to(sum_.sums.back().extent, {4, 8, 16, 1}));

@@ -16,6 +16,7 @@
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/lanes.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
 
@@ -39,12 +40,14 @@ int lane_axis(const Stage& sum) {
   return last;
 }
 
-// Whether what a line of the window reads waits in registers for the line's next terms, as much as there are sums:
-// lanes are channels, and factors are loaded before they are multiplied.
-bool reads_wait(const Stage& sum, const Axis& lanes, const Target& target) {
+// Whether what a line of the window reads waits in registers for the line's next terms, as much as there are sums: rows
+// are pixels of the line, lanes its channels, and factors are loaded before they are multiplied.
+bool reads_wait(const Stage& sum, const Axis& rows, const Axis& lanes, const Target& target) {
   const Access* main = main_read(sum);
   return target.abilities.lane_products > 0 && main && stride_along(*main, lanes) == 1 &&
-         !stride_along(*main, sum.sums.back());
+         std::ranges::any_of(main->at(), [&](const ir::Expr& at) {
+           return ir::uses_var(at, rows.var) && ir::uses_var(at, sum.sums.back().var);
+         });
 }
 
 std::vector<std::string> names_of(const std::vector<Axis>& axes) {
@@ -65,7 +68,7 @@ class Tiles {
     for (int d = 0; d < static_cast<int>(sum_.data.size()); ++d)
       if (d != j_ && sum_.data[static_cast<size_t>(d)].extent > 1) i_ = d;
     long_ = extents(sum_.sums) > kWindow;
-    narrow_ = !long_ && reads_wait(sum_, sum_.data[static_cast<size_t>(j_)], sketch.target);
+    narrow_ = !long_ && i_ != kNoAxis && reads_wait(sum_, axis(i_), axis(j_), sketch.target);
     shared_out_ = long_ && root_.elements <= kSmallResult && sum_.sums[0].extent > 1;
   }
 
@@ -79,6 +82,7 @@ class Tiles {
 
  private:
   std::string knob(const std::string& what) const { return sum_.name + "." + what; }
+  const Axis& axis(int d) const { return sum_.data[static_cast<size_t>(d)]; }
   const std::string& name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   bool parallel() const { return sum_.operations >= kParallelWork; }
 

@@ -36,16 +36,20 @@ Cache l1_of(const Machine& machine) { return {static_cast<double>(machine.l1_byt
 Cache l2_of(const Machine& machine) { return {static_cast<double>(machine.l2_bytes), machine.l2_bytes / kL2Ways}; }
 
 double footprint(const AccessView& access, const std::vector<int64_t>& ranges, double line) {
-  double bytes = access.element_bytes, row = bytes;
+  double bytes = access.element_bytes, row = bytes, all = bytes, most = 0;
   bool whole = true;  // so far, from the last dimension on: then rows lie side by side
   for (size_t d = access.coefficients.size(); d-- > 0;) {
-    const int64_t extent = extent_along(access, ranges, d);
-    bytes *= static_cast<double>(extent);
-    if (whole) row *= static_cast<double>(extent);
-    whole = whole && extent == access.shape[d];
+    const auto extent = static_cast<double>(extent_along(access, ranges, d));
+    // Of short rows no more than the rows: one channel of pixels lies in the lines of all channels.
+    most = all < kCacheLineBytes ? std::max(line, extent * all) : most * extent;
+    bytes *= extent;
+    if (whole) row *= extent;
+    all *= static_cast<double>(access.shape[d]);
+    whole = whole && extent == static_cast<double>(access.shape[d]);
   }
   if (!access.affine) return std::min(bytes, bytes_read(access, ranges, line));
-  return access.coefficients.empty() ? bytes : bytes * std::max(1.0, line / std::max(row, 1.0));
+  if (access.coefficients.empty()) return bytes;
+  return std::min(most, bytes * std::max(1.0, line / std::max(row, 1.0)));
 }
 
 bool touches(const AccessView& access, const LoopView& loop) {

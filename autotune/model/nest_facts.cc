@@ -33,6 +33,7 @@ namespace {
 constexpr double kPage = 4096;
 constexpr double kLaneProductBytes = 16;  // of a register whose lanes are factors
 constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
+constexpr double kShuffles = 2;           // of a vector that is stored side by side with others
 constexpr double kCutWaits = 2;           // times the sums that hide a latency: what keeps a cut tile's loop busy
 constexpr double kTileRows = 16;          // of a right factor of tiles
 constexpr int64_t kTileL1 = 48 << 10;     // bytes of the caches of cores that have tiles, at least
@@ -74,9 +75,32 @@ int64_t byte_stride(const AccessView& access, const LoopView& loop) {
   return access.affine ? std::abs(bytes) : 0;
 }
 
+int64_t stride_along(const AccessView& access, int root) {
+  int64_t elements = 0, row = 1;
+  for (size_t d = access.coefficients.size(); d-- > 0; row *= access.shape[d])
+    elements += access.coefficients[d][static_cast<size_t>(root)] * row;
+  return elements;
+}
+
+// Loads of a vector whose lanes run over several axes, of which the last is shorter; one that is shuffled where what
+// is between lies in a register, too. 0 where each lane is loaded by itself.
+int64_t loads_over_axes(const StageView& view, const AccessView& access, const LoopView& vector, double lanes) {
+  if (!access.affine || !access.divisors.empty() || vector.step != 1) return 0;
+  const int64_t last = view.root_extents[static_cast<size_t>(vector.roots.back())];
+  const int64_t step = stride_along(access, vector.roots.back()),
+                next = stride_along(access, *(vector.roots.end() - 2));
+  if (step == 1 && next == last) return 1;
+  const double span = static_cast<double>(std::abs(next)) * lanes / static_cast<double>(last) +
+                      static_cast<double>(std::abs(step) * (last - 1));
+  return vector.extent % last == 0 && span <= lanes ? 2 : 0;
+}
+
 // Loads of whole registers for one of its lanes; of lanes that lie a few elements apart (codegen/llvm/emit_memory.cc)
 // all that lies there. 0 where each lane is loaded or stored by itself.
-int64_t loads_of_a_register(const AccessView& access, const LoopView& vector, double lanes) {
+int64_t loads_of_a_register(const StageView& view, const AccessView& access, const LoopView& vector, double lanes) {
+  if (vector.roots.size() > 1 && !access.store &&
+      view.root_extents[static_cast<size_t>(vector.roots.back())] < vector.extent)
+    return loads_over_axes(view, access, vector, lanes);
   if (is_contiguous(access, vector)) return 1;
   const int64_t stride = access.store ? 0 : byte_stride(access, vector) / access.element_bytes;
   return stride >= 2 && stride <= ir::kFewApart && lanes >= static_cast<double>(2 * stride) ? stride : 0;
@@ -255,13 +279,15 @@ class StageReader {
     a.along = shape_.vector && touches(access, *shape_.vector);
     a.contiguous = a.along && is_contiguous(access, *shape_.vector);
     double each = 1;
+    bool one_by_one = false;  // lanes are loaded, and put together
     for (size_t l = 0; l < view_.loops.size(); ++l) {
       const LoopView& loop = view_.loops[l];
       if (!shape_.in_body(view_, l) || !touches(access, loop)) continue;
       if (&loop == shape_.vector) {
         const double lanes = machine_.vector_bits / (8.0 * access.element_bytes);
-        const int64_t loads = loads_of_a_register(access, loop, lanes);
+        const int64_t loads = is_side_by_side(access, loop) ? 1 : loads_of_a_register(view_, access, loop, lanes);
         a.square = loads > 0 ? 0 : square_of(access, lanes);
+        one_by_one = loads == 0 && a.square == 0 && !a.store;
         each *= loads > 0      ? vectors(lanes) * static_cast<double>(loads)
                 : a.square > 0 ? f_.vector_extent / a.square
                                : f_.vector_extent;
@@ -289,6 +315,8 @@ class StageReader {
     if (a.store && a.contiguous && stage_.output) f_.claimed += claimed_by_stores(access, each);
     a.near = access.scratch_bytes > 0 && access.scratch_bytes <= static_cast<double>(machine_.l1_bytes) / 2;
     if (a.square > 0) f_.arithmetic += a.instructions * std::log2(a.square);
+    if (one_by_one) f_.arithmetic += a.instructions;
+    if (shape_.vector && is_side_by_side(access, *shape_.vector)) f_.arithmetic += a.instructions * kShuffles;
     if (access.converted && f_.tensorized == 0) f_.arithmetic += conversions(access, a);
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
@@ -300,6 +328,17 @@ class StageReader {
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);
     f_.accesses.push_back(a);
+  }
+
+  // Whether these stores, of every second to fourth element, are whole vectors with those of a loop of the body between
+  // them (codegen/llvm/emit_interleaved.cc).
+  bool is_side_by_side(const AccessView& access, const LoopView& vector) const {
+    const int64_t stride = access.store ? byte_stride(access, vector) : 0;
+    if (stride <= access.element_bytes || stride > ir::kFewApart * access.element_bytes) return false;
+    for (size_t l = 0; l < std::min(view_.loops.size(), shape_.tensorized); ++l)
+      if (shape_.in_body(view_, l) && byte_stride(access, view_.loops[l]) == access.element_bytes)
+        return view_.loops[l].extent * access.element_bytes == stride;
+    return false;
   }
 
   // Of loads down a column, beside which a loop of the body reads the next columns: the rows of the squares in which

@@ -2,6 +2,7 @@
 //
 //   B[i, j] = f(A[i, j])    ==>    parallel i*j.o: for i*j.i.o: vectorized i*j.i.i
 //   B[i, j] = A[j, i]       ==>    parallel i.o: for j.o: for i.i unrolled: vectorized j.i
+//   B[i, 3] = A[i, 3] ...   ==>    parallel i.o: for i.i.o: for j unrolled: vectorized i.i.i     (short_axes.h)
 //
 // Where all reads are in place the stage is one long row, whatever its shape. Where some read runs along another axis
 // than the result does, tiles of both axes use whole cache lines of both, or blocks of such tiles (transposed.h). Where
@@ -11,7 +12,9 @@
 #include <numeric>
 
 #include "autotune/sketch/from_memory.h"
+#include "autotune/sketch/short_axes.h"
 #include "autotune/sketch/transposed.h"
+#include "src/ir/register_lanes.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -37,24 +40,6 @@ int crossed_axis(const Stage& stage) {
   return kNoAxis;
 }
 
-// The numbers by which reads divide the axis itself, where the least of them divides the others; else 1.
-int64_t least_divisor(const Stage& stage, const Axis& axis) {
-  std::vector<int64_t> divisors;
-  for (const Access& read : stage.reads)
-    for (const ir::Expr& at : read.at())
-      ir::walk(at, [&](const ir::Expr& e) {
-        const auto* digit = ir::as<ir::Binary>(e);
-        const bool divides = digit && (digit->op == ir::BinOp::kFloorDiv || digit->op == ir::BinOp::kFloorMod);
-        const auto* of = divides ? ir::as<ir::VarRef>(digit->a) : nullptr;
-        const auto by = of && of->var == axis.var ? ir::as_int(digit->b) : std::nullopt;
-        if (by && *by > 1 && *by < axis.extent) divisors.push_back(*by);
-        return true;
-      });
-  const auto least = std::ranges::min_element(divisors);
-  if (least == divisors.end()) return 1;
-  return std::ranges::all_of(divisors, [&](int64_t n) { return n % *least == 0; }) ? *least : 1;
-}
-
 class Pointwise {
  public:
   Pointwise(Sketch& sketch, const Group& group)
@@ -65,6 +50,8 @@ class Pointwise {
         flat_(crossed_ == kNoAxis && one_row(sketch.graph, group.root)) {}
 
   void run() {
+    if (!flat_)
+      if (const auto found = short_axes(sketch_.graph, stage_, computed_lanes())) return over_short_axes(*found);
     const bool one_axis = flat_ || stage_.data.size() == 1;
     const int64_t part = one_axis ? 0 : whole_digits();
     define_tile(part);
@@ -92,8 +79,7 @@ class Pointwise {
     order.push_back(lane + ".i");
     sketch_.reorder(stage_.name, order);
     sketch_.step(schedule::Vectorize{stage_.name, lane + ".i"});
-    if (stage_.operations >= kParallelWork) sketch_.parallel(stage_.name, sketch_.fuse(stage_.name, outer));
-    store_past_caches(sketch_, stage_);
+    share(outer);
   }
 
  private:
@@ -125,6 +111,10 @@ class Pointwise {
     else
       sketch_.cfg.define_knob(knob("lanes"), up_to(row(), vectors));
   }
+  void share(const std::vector<std::string>& outer) {
+    if (stage_.operations >= kParallelWork) sketch_.parallel(stage_.name, sketch_.fuse(stage_.name, outer));
+    store_past_caches(sketch_, stage_);
+  }
   // 0 where there are no blocks.
   int64_t block_columns() {
     std::vector<int64_t> columns = columns_of_blocks(sketch_.graph, stage_);
@@ -148,12 +138,66 @@ class Pointwise {
     return {loop + ".o"};
   }
 
+  // Of the widest type that it computes with.
+  int64_t computed_lanes() const {
+    int64_t lanes = lanes_;
+    for (const ir::Expr& body : stage_.bodies)
+      ir::walk(body, [&](const ir::Expr& e) {
+        if (!e.type().is_index())
+          lanes = std::min<int64_t>(lanes, ir::register_lanes(sketch_.target, e.type().element()));
+        return !ir::as<ir::Load>(e);
+      });
+    return lanes;
+  }
+  void over_short_axes(const ShortAxes& axes);
+
   Sketch& sketch_;
   const Stage& stage_;
   const int64_t lanes_;
   const int crossed_;
   const bool flat_;
 };
+
+void Pointwise::over_short_axes(const ShortAxes& axes) {
+  const int64_t lanes = computed_lanes();
+  std::vector<std::string> outer, last;
+  std::vector<int64_t> ways;
+  if (axes.fused) ways.push_back(1);
+  if (axes.unrolled) ways.insert(axes.in_place ? ways.end() : ways.begin(), 0);
+  if (ways.size() > 1) sketch_.cfg.define_knob(knob("fused"), ways);
+  const bool fused = ways.size() > 1 ? sketch_.cfg.value(knob("fused")) == 1 : axes.fused;
+  for (size_t d = 0; d < stage_.data.size(); ++d)
+    if (d != axes.next) (d < axes.next ? outer : last).push_back(stage_.data[d].name);
+  std::string lane = stage_.data[axes.next].name;
+  int64_t row = stage_.data[axes.next].extent;
+  if (axes.digit) {
+    sketch_.step(schedule::Split{stage_.name, lane, schedule::Factor(axes.elements), {}, ir::Tail::kAuto});
+    last.push_back(lane + ".i");
+    lane += ".o";
+    row /= axes.elements;
+  } else if (fused) {
+    last.insert(last.begin(), lane);
+    lane = sketch_.fuse(stage_.name, last);
+    last.clear();
+    row *= axes.elements;
+  }
+  if (outer.empty()) {
+    outer = chunk(lane);
+    lane += ".i";
+  }
+  sketch_.cfg.define_knob(knob("vectors"), {1, 2, 4});
+  const int64_t unit = fused && axes.cycles ? std::lcm(axes.elements, lanes) : lanes;
+  const int64_t width = std::min(unit > lanes ? unit : unit * sketch_.cfg.value(knob("vectors")), row);
+  sketch_.step(schedule::Split{stage_.name, lane, schedule::Factor(width), {}, ir::Tail::kAuto});
+  std::vector<std::string> order = outer;
+  order.push_back(lane + ".o");
+  order.insert(order.end(), last.begin(), last.end());
+  order.push_back(lane + ".i");
+  sketch_.reorder(stage_.name, order);
+  for (const std::string& loop : last) sketch_.step(schedule::Unroll{stage_.name, loop});
+  sketch_.step(schedule::Vectorize{stage_.name, lane + ".i"});
+  share(outer);
+}
 
 }  // namespace
 

@@ -298,6 +298,56 @@ TEST(SketchPointwise, DigitsAcrossRows) {
   expect_right("pointwise", {A, te::compute({64, 23}, f, "B")}, 20);
 }
 
+// The width of the vectors of the first candidate, and how many loops it unrolls.
+std::pair<int64_t, int> lanes_and_copies(const Args& args) {
+  const Target target = Target::parse("llvm -mcpu=x86-64-v3").value_or_throw();
+  std::pair<int64_t, int> found;
+  for (const schedule::Step& step : Task(args, target).steps(0).value_or_throw()) {
+    if (const auto* split = std::get_if<schedule::Split>(&step.kind))
+      if (!split->nparts) found.first = split->factor->value;
+    found.second += std::holds_alternative<schedule::Unroll>(step.kind);
+  }
+  return found;
+}
+
+// B[y, x, c] of A[y, x.., c..], for channels that are fewer than lanes.
+Args pixels(int channels, const char* dtype, const std::function<Expr(const Tensor&, Var, Var, Var)>& body) {
+  const Tensor A = te::placeholder({6, 41, channels}, dtype, "A");
+  return {A, te::compute({5, 40, channels}, [&](Var y, Var x, Var c) { return body(A, y, x, c); }, "B")};
+}
+
+TEST(SketchPointwise, LanesRunBesideShortAxes) {
+  using std::pair;
+  const auto along = [](const Tensor& A, Var y, Var x, Var c) { return A(y, x, c) + A(Expr(y) + 1, Expr(x) + 1, c); };
+  const auto within = [](const Tensor& A, Var y, Var x, Var c) { return A(y, x, c) * A(y, x, 0); };
+  const auto swapped = [](const Tensor& A, Var y, Var x, Var c) {
+    return te::select(ir::eq(c, 0), A(y, x, 1), A(y, x, 0) * A(y, x, 1));
+  };
+  const auto apart = [](const Tensor& A, Var y, Var x, Var c) { return A(y, ir::floordiv(Expr(x), 2) * 2, c); };
+  for (const char* dtype : {"float32", "uint8"})
+    for (const int channels : {1, 2, 3, 4, 5, 7}) {
+      expect_right("pointwise", pixels(channels, dtype, along), 12);
+      expect_right("pointwise", pixels(channels, dtype, within), 12);
+      if (channels > 1) expect_right("pointwise", pixels(channels, dtype, swapped), 12);
+      expect_right("pointwise", pixels(channels, dtype, apart), 12);
+    }
+  EXPECT_EQ(lanes_and_copies(pixels(3, "float32", along)), pair(int64_t{8}, 0)) << "fused";
+  EXPECT_EQ(lanes_and_copies(pixels(3, "float32", within)), pair(int64_t{8}, 1)) << "unrolled";
+  EXPECT_EQ(lanes_and_copies(pixels(2, "float32", swapped)), pair(int64_t{8}, 1));
+  EXPECT_EQ(lanes_and_copies(pixels(7, "float32", along)), pair(int64_t{8}, 0));
+}
+
+// Planes that become one, of which each second or third element is another's.
+TEST(SketchPointwise, DigitsOfPlanesAreUnrolled) {
+  for (const int digit : {2, 3, 4}) {
+    const Tensor A = te::placeholder({digit, 10, 48}, "float32", "A");
+    const auto f = [&](Var y, Var x) { return A(ir::floormod(Expr(x), digit), y, ir::floordiv(Expr(x), digit)); };
+    const Args args = {A, te::compute({10, 48 * digit}, f, "B")};
+    expect_right("pointwise", args, 12);
+    EXPECT_EQ(lanes_and_copies(args), std::pair(int64_t{8}, 1)) << digit;
+  }
+}
+
 Args running_sums_of(const Tensor& A, int rows, int n, const Args& before) {
   const Tensor state = te::placeholder({n, rows}, "int32", "state");
   const Tensor first = te::compute({1, rows}, [&](Var t, Var i) { return A(i, t); }, "first");

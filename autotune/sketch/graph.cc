@@ -366,6 +366,17 @@ bool reads_in_place(const Graph& graph, int reader, int stage) {
   return any;
 }
 
+int summed_in_place(const Graph& graph, int root) {
+  int found = -1;
+  for (const Access& read : graph.at(root).reads) {
+    const Stage& stage = graph.at(read.stage);
+    if (stage.reduces() && !stage.output && stage.readers == std::vector<int>{root} &&
+        reads_in_place(graph, root, read.stage))
+      found = read.stage;
+  }
+  return found;
+}
+
 bool is_axis(const ir::Expr& e, const Axis& axis) {
   const auto* var = ir::as<ir::VarRef>(e);
   return var != nullptr && var->var == axis.var;

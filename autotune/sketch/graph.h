@@ -91,6 +91,8 @@ std::optional<Product> product_of(const Stage&);
 double touched(const Stage&, const Access&);
 // Whether `reader` has no reduction and reads `stage` only where it writes itself: same axes, same order.
 bool reads_in_place(const Graph&, int reader, int stage);
+// The reduction whose elements `root`, its only reader, reads where it writes itself; -1: none.
+int summed_in_place(const Graph&, int root);
 // Whether it is the axis itself.
 bool is_axis(const ir::Expr&, const Axis&);
 // How far a step along the axis moves the read's last subscript, when no other subscript moves: 0 for none that is

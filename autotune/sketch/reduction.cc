@@ -264,18 +264,6 @@ void Tiles::in_parts() {
   sketch_.step(schedule::Vectorize{sum_.name, order.back()});
 }
 
-// The reduction whose elements `root` reads where it writes itself.
-int summed_in_place(const Graph& graph, int root) {
-  int found = -1;
-  for (const Access& read : graph.at(root).reads) {
-    const Stage& stage = graph.at(read.stage);
-    if (stage.reduces() && !stage.output && stage.readers == std::vector<int>{root} &&
-        reads_in_place(graph, root, read.stage))
-      found = read.stage;
-  }
-  return found;
-}
-
 }  // namespace
 
 std::optional<Group> match_reduction(const Graph& graph, int root) {

@@ -18,6 +18,7 @@ namespace {
 // clang-format off: a table
 constexpr Rule kRules[] = {
     {"split_sum",   match_split_sum,   apply_split_sum,   "before contraction: too few tiles to share out"},
+    {"pixels",      match_pixels,      apply_pixels,      "before contraction: few columns and terms want lanes elsewhere"},
     {"contraction", match_contraction, apply_contraction, "before reductions of any kind: register tiles need reuse"},
     {"whole",       match_whole,       apply_whole,       "before rows: too few rows to share out"},
     {"rows",        match_rows,        apply_rows,        "before reduction: takes all reductions of a row together"},

@@ -80,6 +80,8 @@ void apply_whole(Sketch&, const Group&), apply_rows(Sketch&, const Group&), appl
     apply_pointwise(Sketch&, const Group&);
 std::optional<Group> match_split_sum(const Graph&, int root);
 void apply_split_sum(Sketch&, const Group&);
+std::optional<Group> match_pixels(const Graph&, int root);
+void apply_pixels(Sketch&, const Group&);
 std::optional<Group> match_contraction(const Graph&, int root);
 void apply_contraction(Sketch&, const Group&);
 std::optional<Group> match_running(const Graph&, int root);

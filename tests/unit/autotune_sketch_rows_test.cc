@@ -348,6 +348,23 @@ TEST(SketchPointwise, DigitsOfPlanesAreUnrolled) {
   }
 }
 
+// Colour matrices, whose lanes are pixels; with an epilogue, and of bytes.
+TEST(SketchPixels, AllChannelsOfVectorsOfPixels) {
+  for (const int channels : {2, 3, 4}) {
+    const Tensor A = te::placeholder({5, 67, 3}, "uint8", "A"), M = te::placeholder({channels, 3}, "int16", "M");
+    const te::IterVar k = te::reduce_axis(0, 3, "k");
+    const auto wide = [](const Expr& e) { return ir::cast(ir::Type::i(32), e); };
+    const auto sum = [&](Var y, Var x, Var c) { return te::sum(wide(A(y, x, k)) * wide(M(c, k)), {k}); };
+    const Tensor C = te::compute({5, 67, channels}, sum, "C");
+    const auto f = [&](Var y, Var x, Var c) {
+      return ir::cast(ir::Type::u(8), te::min(ir::floordiv(C(y, x, c), 256), 255));
+    };
+    expect_right("pixels", {A, M, C}, 12);
+    expect_right("pixels", {A, M, te::compute({5, 67, channels}, f, "D")}, 12);
+    expect_right("pixels", matmul(300, channels, 3), 12);
+  }
+}
+
 Args running_sums_of(const Tensor& A, int rows, int n, const Args& before) {
   const Tensor state = te::placeholder({n, rows}, "int32", "state");
   const Tensor first = te::compute({1, rows}, [&](Var t, Var i) { return A(i, t); }, "first");

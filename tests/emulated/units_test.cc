@@ -52,11 +52,13 @@ TEST_P(EmulatedUnits, PassOnAArch64) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, EmulatedUnits,
     testing::Values(
-        Units{"test_support", "Subprocess.LimitsHold", "limits are those of the emulator"},
+        Units{"test_support", "Subprocess.LimitsHold:Subprocess.HasTheCoresOfWhoSaidSoBefore",
+              "limits are those of the emulator, and forks with threads are its own"},
         Units{"test_target", "", ""},
         Units{
             "test_runtime",
-            "Building.*:ThreadPool.GoesOnWithTheThreadsThatItGets:Frames.TimeForWhichThisProcessIsStoppedDoesNotCount",
+            "Building.*:ThreadPool.GoesOnWithTheThreadsThatItGets:Frames.TimeForWhichThisProcessIsStoppedDoesNotCount:"
+            "GuardedBuffer.LeavesNothingMappedWhereItCannotBeMade",
             "the emulator starts no second program of AArch64, and limits and stops are its own"},
         Units{"test_worker",
               "RunnerFaults.ForkBomb:RunnerFaults.EightGigabytes:RunnerFaults.AWorkerKilled*:RunnerFaults.Cancelled:"

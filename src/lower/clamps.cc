@@ -152,7 +152,7 @@ class InLanes {
   Expr at_last(const Load& l, const Expr& at) const {
     std::vector<Expr> all = l.at;
     all.back() = at;
-    const Expr read = load(l.buffer, all);
+    Expr read = load(l.buffer, all);
     const auto* b = as<Binary>(at);
     if (!b) return read;
     if (b->op == BinOp::kMin || b->op == BinOp::kMax) {
@@ -242,7 +242,7 @@ Stmt with_clamped_reads(const Stmt& body) {
   const InLanes in_lanes(lanes_of(body), bounds);
   return in_stores(limited, [&](const Expr& e) {
     const auto* l = as<Load>(e);
-    return l && !l->pred.get() && e.type().is_scalar() ? in_lanes.of(*l, e) : e;
+    return l && !l->pred && e.type().is_scalar() ? in_lanes.of(*l, e) : e;
   });
 }
 

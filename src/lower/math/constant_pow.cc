@@ -23,7 +23,7 @@ Expr product_of(Computation& c, const Expr& x, int n) {
   Expr result, square = x;
   for (int k = 0; n >> k != 0; ++k) {
     if (k > 0) square = c.name("square", square * square);
-    if ((n >> k & 1) != 0) result = result.get() ? c.name("product", result * square) : square;
+    if ((n >> k & 1) != 0) result = !result ? square : c.name("product", result * square);
   }
   return result;
 }

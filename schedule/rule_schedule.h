@@ -1,4 +1,4 @@
-// A schedule by rules, for expressions that no space can be made from: extents that are variables, above all.
+// A schedule by rules, for expressions that no space can be made from: of sizes that vary, on devices and in scans.
 #pragma once
 
 #include "tensorwright/schedule.h"

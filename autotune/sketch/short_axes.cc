@@ -86,7 +86,6 @@ std::optional<ShortAxes> short_digit(const Graph& graph, const Stage& stage) {
 
 }  // namespace
 
-// The numbers by which reads divide the axis itself, where the least of them divides the others; else 1.
 bool is_read_in_vectors(const Graph& graph, const Access& read, const Axis& axis) {
   const int64_t bytes = graph.at(read.stage).type.bytes(), apart = bytes_between(graph, read, axis) / bytes;
   return !read.uses(axis) || apart == -1 || (apart >= 1 && apart <= ir::kFewApart);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+#include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
@@ -54,7 +55,6 @@ struct Session::State {
   }
   awaitable<void> begin(double seconds) {
     co_await greet(*connection, Role::kClient, Role::kBoard, seconds);
-    listening = true;
     asio::co_spawn(loop.context(), listen(*connection), asio::detached);
     description = (co_await asked<Description>(Describe{}, kAnswerS)).json;
   }
@@ -78,7 +78,6 @@ struct Session::State {
       lost = std::current_exception();
       board.close(error.what());
     }
-    listening = false;
     more.cancel();
   }
 
@@ -202,25 +201,22 @@ struct Session::State {
   }
 
   std::mutex one_at_a_time;
+  Loop loop;  // what follows waits on it, and goes before it
   std::optional<Connection> connection;
   uint16_t last_stream = 0;
   std::string description;
   std::deque<Frame> heard;
   std::exception_ptr lost;
-  bool granted = false, listening = false;
-  Loop loop;  // what runs on it uses the others
+  bool granted = false;
   asio::steady_timer more{loop.context()}, room{loop.context()};
 
   ~State() {
-    try {
-      loop.wait([](State& s) -> awaitable<void> {
-        if (s.connection) s.connection->close("the session has ended");
-        s.heard.clear();
-        s.room.cancel();
-        while (s.listening) co_await wait(s.more);
-      }(*this));
-    } catch (...) {
-    }
+    asio::post(loop.context(), [this] {
+      if (connection) connection->close("the session has ended");
+      heard.clear();
+      room.cancel();
+    });
+    loop.drain();  // what listens has ended
   }
 };
 

@@ -162,14 +162,20 @@ class Viewer {
   // Of the loops that stand still, the first ones around a reader and of its own, those of threads run as well.
   static void run_threads(Team team, const StageView& reader, size_t around, size_t own, std::vector<Run>& runs) {
     const auto run = [&](const LoopView& loop) {
-      if (!runs_through(team, loop.annotation)) return;
-      for (int root : loop.roots) {
-        int64_t& count = runs[static_cast<size_t>(root)].count;
-        count = std::min(reader.domain[static_cast<size_t>(root)], count + (loop.extent - 1) * loop.step);
-      }
+      if (runs_through(team, loop.annotation)) run_along(loop, reader.domain, runs);
     };
     std::for_each(reader.around.begin(), reader.around.begin() + static_cast<ptrdiff_t>(around), run);
     std::for_each(reader.loops.begin(), reader.loops.begin() + static_cast<ptrdiff_t>(own), run);
+  }
+
+  // Of a fused loop each part along its own axes.
+  static void run_along(const LoopView& loop, const std::vector<int64_t>& domain, std::vector<Run>& runs) {
+    for (const LoopView& part : loop.parts) run_along(part, domain, runs);
+    if (!loop.parts.empty()) return;
+    for (int root : loop.roots) {
+      int64_t& count = runs[static_cast<size_t>(root)].count;
+      count = std::min(domain[static_cast<size_t>(root)], count + (loop.extent - 1) * loop.step);
+    }
   }
 
   // How many loops stand around what is computed inside the first `depth` loops of the stage `host`.
@@ -177,12 +183,7 @@ class Viewer {
 
   // How far the region of a stage ranges while the loops around it run, but for the first `standing`.
   static void move(const StageView& view, size_t standing, std::vector<Run>& runs) {
-    for (size_t l = standing; l < view.around.size(); ++l)
-      for (int root : view.around[l].roots) {
-        int64_t& range = runs[static_cast<size_t>(root)].count;
-        range =
-            std::min(view.domain[static_cast<size_t>(root)], range + (view.around[l].extent - 1) * view.around[l].step);
-      }
+    for (size_t l = standing; l < view.around.size(); ++l) run_along(view.around[l], view.domain, runs);
     for (Run& run : runs) run.from = std::nullopt;
   }
 

@@ -179,6 +179,25 @@ TEST(DevicePrior, GroupsOfChannelsAreRead) {
   }
 }
 
+// Threads that are the parts of a block's lines and rows as one loop move each along its own axis.
+TEST(DevicePrior, PartsOfAFusedLoopReadTheirOwn) {
+  const Tensor D = te::placeholder({8, 56, 56, 64}, "float16", "D"),
+               W = te::placeholder({3, 3, 64, 64}, "float16", "W");
+  const Task task({D, W, te::ops::conv2d(D, W, {.padding = {1}, .out_dtype = "float32"})}, test::device());
+  constexpr double kRows = 32, kColumns = 64, kTerms = 32, kSlots = 3, kBytes = 2;
+  for (uint64_t index = 0; index < task.space().size(); ++index) {
+    const std::string knobs = task.space().describe(index);
+    const auto has = [&](const std::string& what) { return knobs.find(what) != knobs.npos; };
+    if (!has("[32,64,16,32,1,1,1]") || !has("terms\":32") || !has("stages\":3")) continue;
+    const schedule::Schedule s = task.candidate(index).value_or_throw().schedule;
+    const auto launches = schedule::device_account(s.nest(), *schedule::place(s.nest(), {}),
+                                                   *schedule::describe_machine(test::device(), {}).device);
+    EXPECT_EQ(launches[0].shared, kSlots * kBytes * kTerms * (kRows + kColumns));
+    return;
+  }
+  ADD_FAILURE() << "no candidate";
+}
+
 TEST(DevicePrior, TheDefaultScheduleIsAmongTheBest) {
   const Args args = matmul(4096, 4096, 4096);
   const double chosen = estimate(default_schedule({args.back()}, test::device()));

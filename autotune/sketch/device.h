@@ -103,14 +103,16 @@ int64_t widest_of_rows(const Graph&, int stage);
 bool is_a_threads_own(const Graph&, int root, int sum, std::string_view rule);
 
 std::optional<Group> match_device_scan(const Graph&, int root), match_device_groups(const Graph&, int root),
-    match_device_warps(const Graph&, int root), match_device_contraction(const Graph&, int root),
-    match_device_rows(const Graph&, int root), match_device_reduction(const Graph&, int root),
-    match_device_columns(const Graph&, int root), match_device_transposed(const Graph&, int root),
-    match_device_windows(const Graph&, int root), match_device_pointwise(const Graph&, int root);
+    match_device_planes(const Graph&, int root), match_device_warps(const Graph&, int root),
+    match_device_contraction(const Graph&, int root), match_device_rows(const Graph&, int root),
+    match_device_reduction(const Graph&, int root), match_device_columns(const Graph&, int root),
+    match_device_transposed(const Graph&, int root), match_device_windows(const Graph&, int root),
+    match_device_pointwise(const Graph&, int root);
 void apply_device_scan(Sketch&, const Group&), apply_device_groups(Sketch&, const Group&),
-    apply_device_warps(Sketch&, const Group&), apply_device_contraction(Sketch&, const Group&),
-    apply_device_rows(Sketch&, const Group&), apply_device_reduction(Sketch&, const Group&),
-    apply_device_columns(Sketch&, const Group&), apply_device_transposed(Sketch&, const Group&),
-    apply_device_windows(Sketch&, const Group&), apply_device_pointwise(Sketch&, const Group&);
+    apply_device_planes(Sketch&, const Group&), apply_device_warps(Sketch&, const Group&),
+    apply_device_contraction(Sketch&, const Group&), apply_device_rows(Sketch&, const Group&),
+    apply_device_reduction(Sketch&, const Group&), apply_device_columns(Sketch&, const Group&),
+    apply_device_transposed(Sketch&, const Group&), apply_device_windows(Sketch&, const Group&),
+    apply_device_pointwise(Sketch&, const Group&);
 
 }  // namespace tw::autotune::sketch

@@ -31,6 +31,7 @@ constexpr Rule kRules[] = {
 // Of a device that runs threads in blocks; the first is for those whose four warps multiply together.
 constexpr Rule kDeviceRules[] = {
     {"device_groups",      match_device_groups,      apply_device_groups,      "before products of one warp: operands stay in shared memory"},
+    {"device_planes",      match_device_planes,      apply_device_planes,      "before products of rows as they lie, which take windows for terms"},
     {"device_warps",       match_device_warps,       apply_device_warps,       "before other contractions: tensor cores, where their products make up the result"},
     {"device_contraction", match_device_contraction, apply_device_contraction, "operands that are used again and again are shared"},
     {"device_rows",        match_device_rows,        apply_device_rows,        "before reductions, which it takes together"},

@@ -46,6 +46,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"wide matmul", 6, wide_matmul},
       {"convolve", 6, convolve},
       {"windows", 8, windows},
+      {"planes", 8, planes},
       {"tile", 6, tensor_tile},
       {"whole tiles", 4, whole_tiles},
       {"tiles of warps", 40, tiles_of_warps},

@@ -117,6 +117,7 @@ bool external(Maker&, const Tensor&), wild_external(Maker&, const Tensor&);  // 
 bool scan(Maker&, const Tensor&), running_sum(Maker&, const Tensor&);        // stages_scan.cc
 bool vectors(Maker&, const Tensor&);                                         // stages_vectors.cc
 bool windows(Maker&, const Tensor&);                                         // stages_windows.cc
+bool planes(Maker&, const Tensor&);                                          // stages_planes.cc
 bool stock(Maker&, const Tensor&);                                           // stages_stock.cc
 bool stock_product(Maker&, const Tensor&);                                   // stages_products.cc
 bool stock_row(Maker&, const Tensor&);                                       // stages_rows.cc

@@ -241,6 +241,27 @@ Args convolution_of_planes(int in, int out, int size, int kernel, int64_t stride
   return {D, W, te::ops::conv2d(D, W, {.stride = {stride}, .padding = {kernel / 2}, .layout = "NCHW"})};
 }
 
+// The same of halves, rounded to them where there is an epilogue.
+struct Planes {
+  int batch = 1, in = 16, out = 16, height = 9, width = 9, kernel = 3;
+  int64_t stride = 1, groups = 1;
+  bool epilogue = false;
+  const char* type = "float16";
+};
+Args halves_of_planes(const Planes& p) {
+  const std::string out = p.type == std::string("int8") ? "int32" : "float32";
+  const Tensor D = te::placeholder({p.batch, p.in, p.height, p.width}, p.type, "D"),
+               W = te::placeholder({p.out, p.in / static_cast<int>(p.groups), p.kernel, p.kernel}, p.type, "W"),
+               R = te::placeholder({p.out}, out, "R");
+  const Tensor C = te::ops::conv2d(
+      D, W, {.stride = {p.stride}, .padding = {p.kernel / 2}, .groups = p.groups, .layout = "NCHW", .out_dtype = out});
+  if (!p.epilogue) return {D, W, C};
+  const auto rounded = [&](const std::vector<Var>& at) {
+    return te::astype(te::max(C(at[0], at[1], at[2], at[3]) + R(at[1]), te::constant(0, out)), p.type);
+  };
+  return {D, W, R, te::compute(C.shape(), rounded, "E")};
+}
+
 Args soft_rows(int rows, int columns) {
   const Tensor A = te::placeholder({rows, columns}, "float32", "A");
   return {A, te::ops::softmax(A)};
@@ -334,6 +355,25 @@ TEST(SketchDevice, PaddedConvolutionsOfTensorCores) {
   expect_right(padded_convolution(9, 16, 8), 2);
   expect_right(padded_convolution(14, 24, 20, 1, true), 2);
   expect_right(padded_convolution(11, 9, 7, 2), 2);
+}
+
+// Channels lie side by side for tensor cores, by launches of their own where windows slide along rows; in groups too.
+TEST(SketchDevice, PlanesOfTensorCores) {
+  const std::vector<std::string> planes{"device_planes"};
+  EXPECT_EQ(rules(halves_of_planes({})), planes);
+  EXPECT_EQ(rules(halves_of_planes({.in = 64, .out = 64, .groups = 4})), planes);
+  EXPECT_EQ(rules(halves_of_planes({.in = 3})), std::vector<std::string>{"device_contraction"});
+  EXPECT_EQ(rules(halves_of_planes({.in = 64, .out = 64, .groups = 64})), std::vector<std::string>{"device_pointwise"});
+  expect_right(halves_of_planes({}), 3);
+  expect_right(halves_of_planes({.batch = 2, .in = 24, .out = 20, .height = 7, .width = 14, .epilogue = true}), 3);
+  expect_right(halves_of_planes({.in = 9, .out = 33, .height = 5, .width = 11, .stride = 2}), 2);
+  expect_right(halves_of_planes({.batch = 2, .in = 32, .out = 24, .height = 3, .width = 16, .kernel = 1}), 3);
+  expect_right(halves_of_planes({.in = 17, .out = 16, .height = 4, .width = 10, .kernel = 1, .epilogue = true}), 2);
+  expect_right(halves_of_planes({.in = 32, .out = 64, .height = 6, .width = 8, .groups = 2}), 3);
+  expect_right(halves_of_planes({.in = 40, .out = 32, .height = 5, .width = 9, .groups = 2, .epilogue = true}), 3);
+  expect_right(halves_of_planes({.in = 32, .out = 16, .height = 4, .width = 9, .type = "int8"}), 2);
+  expect_second(halves_of_planes({.in = 128, .out = 16, .height = 4, .width = 9}));
+  expect_second(halves_of_planes({.in = 128, .out = 16, .height = 4, .width = 9, .epilogue = true}));
 }
 
 TEST(SketchDevice, RowsInRegisters) {

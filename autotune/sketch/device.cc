@@ -226,7 +226,8 @@ int64_t processors_of(const Target& target) { return schedule::describe_machine(
 const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const Roles& roles,
                                    std::span<const ir::WarpProduct> products, Ends ends) {
   if (stage.sums.empty() || roles.group > 0 || stage.bodies.size() != 1) return nullptr;
-  if (are_of_one(roles) && stage.scan >= 0) return nullptr;  // of which no part is hoisted
+  if (are_of_one(roles) && stage.scan >= 0) return nullptr;                        // of which no part is hoisted
+  const auto divides = [&](int64_t rows) { return roles.row_group % rows == 0; };  // a group's rows; all are none's
   const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
   const auto* product = sum ? ir::as<ir::Binary>(sum->sources[0]) : nullptr;
   if (!product || product->op != ir::BinOp::kMul || sum->op != ir::ReduceOp::kSum || !!sum->where) return nullptr;
@@ -239,7 +240,7 @@ const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const
         (is_operand(graph, roles.vectors, product->a, warp) && is_operand(graph, roles.broadcast, product->b, warp));
     const bool large = fits(stage.data[static_cast<size_t>(roles.rows)], warp.m) &&
                        fits(stage.data[static_cast<size_t>(roles.lanes)], warp.n) && fits(stage.sums.back(), warp.k);
-    if (stage.type == warp.sum && operands && large) return &warp;
+    if (stage.type == warp.sum && operands && large && divides(warp.m)) return &warp;
   }
   return nullptr;
 }

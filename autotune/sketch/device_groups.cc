@@ -110,7 +110,8 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
   const auto fits = [&](Along a) { return a == Along::kTerms || (a == Along::kAcross && (bytes == 2 || turns)); };
   if (!fits(form.left) || !fits(form.right)) return std::nullopt;
   for (const Tile& tile : tiles_of(rows.extent, columns.extent, filled))
-    if (form.right == Along::kTerms || tile.columns * bytes >= kLine / 4) form.tiles.push_back(tile);
+    if (roles.row_group % tile.rows == 0 && (form.right == Along::kTerms || tile.columns * bytes >= kLine / 4))
+      form.tiles.push_back(tile);
   const int64_t terms = stage.sums.back().extent;
   for (int64_t line = kLine; line / bytes >= form.product->k; line /= 2)
     if (form.terms == 0 && terms % (line / bytes) == 0) form.terms = line / bytes;

@@ -138,8 +138,7 @@ std::optional<Planes> planes_of(const Graph& graph, const Group& group) {
   std::swap(last.sums[p.terms], last.sums.back());
   last.data[static_cast<size_t>(roles.rows)].extent = p.rows;
   p.product = product_for(graph, last, roles, ir::warp_products(), Ends::kFilled);
-  const bool whole = p.product && (roles.row_group == 0 || p.rows % p.product->m == 0);
-  return whole ? std::optional(p) : std::nullopt;
+  return p.product ? std::optional(p) : std::nullopt;
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

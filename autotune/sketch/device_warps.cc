@@ -167,6 +167,7 @@ std::vector<std::string> WarpContraction::tiles() const {
   std::vector<std::pair<Tile, double>> all;
   double least = kMostPastEnd;
   for (const Tile& one : kTiles) {
+    if (roles_.row_group % one.rows != 0) continue;  // rows of two groups have no operand in common
     const Tile tile = has_lines() ? in_lines(one, rows, lines, product_.m) : one;
     all.emplace_back(tile, past_end(rows, tile.rows) * past_end(columns, tile.columns) * past_end(lines, tile.lines));
     least = all.size() == 1 ? all.back().second : std::min(least, all.back().second);

@@ -262,6 +262,18 @@ Args halves_of_planes(const Planes& p) {
   return {D, W, R, te::compute(C.shape(), rounded, "E")};
 }
 
+// C[h, j] = sum over r of Q[h, r] * K[h // group, j, r]: heads of a group share keys.
+Args scores_of_groups(int heads, int group, int keys, int size) {
+  const Tensor Q = te::placeholder({heads, size}, "float16", "Q"),
+               K = te::placeholder({heads / group, keys, size}, "float16", "K");
+  const te::IterVar r = te::reduce_axis(0, size, "r");
+  const auto sum = [&](Var h, Var j) {
+    const Expr key = K(ir::floordiv(h, group), Expr(j), Expr(r));
+    return te::sum(te::astype(Q(Expr(h), Expr(r)), "float32") * te::astype(key, "float32"), {r});
+  };
+  return {Q, K, te::compute({heads, keys}, sum, "C")};
+}
+
 Args soft_rows(int rows, int columns) {
   const Tensor A = te::placeholder({rows, columns}, "float32", "A");
   return {A, te::ops::softmax(A)};
@@ -374,6 +386,17 @@ TEST(SketchDevice, PlanesOfTensorCores) {
   expect_right(halves_of_planes({.in = 32, .out = 16, .height = 4, .width = 9, .type = "int8"}), 2);
   expect_second(halves_of_planes({.in = 128, .out = 16, .height = 4, .width = 9}));
   expect_second(halves_of_planes({.in = 128, .out = 16, .height = 4, .width = 9, .epilogue = true}));
+}
+
+// A product of a warp has rows of one group.
+TEST(SketchDevice, HeadsThatShareKeys) {
+  EXPECT_EQ(rules(scores_of_groups(32, 16, 40, 32)), std::vector<std::string>{"device_warps"});
+  EXPECT_EQ(rules(scores_of_groups(32, 4, 40, 32)), std::vector<std::string>{"device_contraction"});
+  EXPECT_EQ(rules(scores_of_groups(128, 64, 64, 64)), std::vector<std::string>{"device_groups"});
+  expect_right(scores_of_groups(32, 16, 40, 32), 2);
+  expect_right(scores_of_groups(32, 4, 40, 32), 2);
+  expect_right(scores_of_groups(24, 8, 20, 18), 2);
+  expect_right(scores_of_groups(128, 64, 64, 64), 2);
 }
 
 TEST(SketchDevice, RowsInRegisters) {

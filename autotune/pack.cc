@@ -47,6 +47,10 @@ MachineElsewhere chosen(const Task& task, const std::string& log, const MachineE
 
 PackSummary pack(const Task& task, const TuneOptions& asked, const std::string& path,
                  const MachineElsewhere& requested) {
+  if (task.target().abilities.device && requested.threads > 1)
+    tune_error("pack: threads are those of a CPU, not " + std::to_string(requested.threads) + " for " +
+                   task.target().to_string(),
+               {"its schedules say how many threads of a device they have"});
   TuneOptions options = asked;
   if (!std::filesystem::exists(options.log)) options.log.clear();  // the board will write it
   MachineElsewhere where = chosen(task, options.log, requested);

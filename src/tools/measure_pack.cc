@@ -26,7 +26,8 @@ int measure_pack(const rpc::Pack& pack, runtime::Runner& runner, const MeasureOp
   if (!options.quiet && !options.json) how.on_trial = print_progress;
   const rpc::MeasuredPack done = rpc::measure_pack(pack, runner, how);
   const rpc::PackProgress& p = done.progress;
-  if (options.json)
+  const bool best = p.best_s > 0, none = !best && !done.stopped && p.total > 0;
+  if (options.json) {
     print_json({{"task", pack.task},
                 {"hardware", runner.machine().hardware_name()},
                 {"candidates", p.total},
@@ -35,10 +36,16 @@ int measure_pack(const rpc::Pack& pack, runtime::Runner& runner, const MeasureOp
                 {"failures", p.failures},
                 {"best_seconds", p.best_s},
                 {"stopped", done.stopped}});
-  else
-    std::printf("%s: %d of %d candidates are in %s, %d of them measured now, %d failed, best %.4g ms\n",
-                pack.task.c_str(), p.done, p.total, options.log.c_str(), done.measured, p.failures, p.best_s * 1e3);
-  return done.stopped ? kInterrupted : kDone;
+  } else {
+    std::printf("%s: %d of %d candidates are in %s, %d of them measured now, %d failed", pack.task.c_str(), p.done,
+                p.total, options.log.c_str(), done.measured, p.failures);
+    if (best) std::printf(", best %.4g ms", p.best_s * 1e3);
+    std::printf("\n");
+  }
+  if (none)
+    std::fprintf(stderr, "no candidate gave a right result in time; %s says why of each\n", options.log.c_str());
+  if (done.stopped) return kInterrupted;
+  return none ? kFailed : kDone;
 }
 
 }  // namespace tw::tools

@@ -97,6 +97,12 @@ class TestPacks:
         if status:
             assert failed[0]["status"] == status and words in failed[0]["detail"]
 
+    def test_none_that_is_right(self, folder, tmp_path):
+        log = tmp_path / "gpu.jsonl"
+        done = measure(folder / "p.twpack", "--log", log, "--quiet", code=1, FAKE_CUDA_FAULT="illegal")
+        assert "6 failed" in done.stdout and "best" not in done.stdout and f"no candidate gave a right result in time; {log} says why" in done.stderr
+        assert json.loads(measure(folder / "p.twpack", "--log", log, "--json", code=1).stdout)["best_seconds"] == 0
+
     def test_by_the_command_line(self, tmp_path):
         tool = boards.PACKAGE / "tw"
         shape = ["--shape", "M=16,N=24,K=8", "--target", TARGET]
@@ -121,6 +127,11 @@ class TestRefusals:
     def test_another_gpu(self, folder, tmp_path):
         said = measure(folder / "p.twpack", "--log", tmp_path / "l.jsonl", code=1, FAKE_CUDA_CAPABILITY="8.0").stderr
         assert "can't run code for cuda -arch=sm_90a" in said and "its GPU is sm_80" in said
+
+    def test_threads(self, tmp_path):
+        A = te.placeholder((100,), name="A")
+        with pytest.raises(tw.TuneError, match="threads are those of a CPU, not 4 for cuda -arch=sm_90a"):
+            tw.autotune.pack([A, te.compute((100,), lambda i: A[i] * 2, name="B")], tmp_path / "p.twpack", target=TARGET, threads=4)
 
     def test_a_pack_for_a_cpu(self, tmp_path):
         A = te.placeholder((100,), name="A")

@@ -198,7 +198,7 @@ class TestReferences:
         def another_result(manifest, blobs):
             blobs[manifest["reference"]["outputs"]][3] ^= 0x40  # the exponent of C[0, 0]
 
-        assert measure(edited(pack, tmp_path / "wrong", another_result), log)["failures"] == 12
+        assert measure(edited(pack, tmp_path / "wrong", another_result), log, code=1)["failures"] == 12
         assert all(r["result"]["status"] == "wrong_answer" and "C" in r["result"]["detail"] for r in records(log))
 
 

@@ -51,6 +51,10 @@ int64_t parts_of(int64_t blocks, int64_t terms, int64_t least);
 
 inline constexpr double kMostPastEnd = 1.5;     // of all tiles of a product together, times the result
 double past_end(int64_t extent, int64_t part);  // how much more than the extent all parts of it are together
+// Whether terms along several axes may be counted as one: each is an element of its own.
+bool is_one_row(const Stage&);
+// So many, or a number above half of it that divides the terms: parts of which one is shorter look at where each ends.
+int64_t even_parts(int64_t terms, int64_t parts);
 // Whether rows of so many terms are too few for a block each.
 bool has_few_rows(int64_t rows, int64_t terms);
 // The sum's parts as a stage before it; its loop that counts them, its loops over data, and what is left of the terms.

@@ -7,7 +7,8 @@
 //                                           for k.o.o: threadIdx.y k.o.i: C[j] += C.rf[k.o, j]
 //
 // Neighbouring threads take neighbouring columns, each as many as a vector has, so that a warp reads whole lines of
-// memory.
+// memory. Terms along several axes, each of which is read once, as those of a channel that lies beside the others, are
+// one long column; blocks have parts of the longest of these axes.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
@@ -21,6 +22,7 @@ namespace {
 constexpr int64_t kEnoughColumns = 1 << 17;  // threads that a device is full of
 constexpr int64_t kLane = 32;                // of a warp, as many columns as fill a line
 constexpr int64_t kLeastOfABlock = 128;      // terms, of single elements
+constexpr int64_t kLeastOfAxes = 4 * kLeastShared;
 
 const Axis& longest(const Stage& stage) {
   return *std::ranges::max_element(stage.sums, {}, [](const Axis& axis) { return axis.extent; });
@@ -59,29 +61,38 @@ std::optional<Group> match_device_columns(const Graph& graph, int root) {
   if (shares_bytes(graph, {root}) || stage.elements == 0 || stage.elements >= kEnoughColumns) return std::nullopt;
   const Access* read = main_read(stage);
   const bool along_columns = read != nullptr && stride_along(*read, stage.data.back()) == 1;
-  if (!along_columns || longest(stage).extent < kLeastShared) return std::nullopt;
+  const bool several = is_one_row(stage) && extents(stage.sums) >= kLeastOfAxes;
+  if (!along_columns || (longest(stage).extent < kLeastShared && !several)) return std::nullopt;
   return Group{root, root, {root}};
 }
 
 void apply_device_columns(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   const std::string& name = stage.name;
-  const std::string terms = longest(stage).name;
+  const bool several = is_one_row(stage);
+  const Axis& parted = longest(stage);
+  const int64_t terms = several ? extents(stage.sums) : parted.extent;
   Vectors vectors = vectors_along(sketch.graph, stage, stage.data.back());
   if (vectors.sources.empty()) vectors.lanes = 1;
   const int64_t columns = (stage.elements + vectors.lanes - 1) / vectors.lanes;  // of threads
   if (vectors.lanes > 1) sketch.cfg.define_knob(name + ".vector", {vectors.lanes, 1});
   sketch.cfg.define_knob(name + ".columns", up_to(columns, {kLane, 2 * kLane, 4 * kLane}));
-  sketch.cfg.define_knob(name + ".threads", up_to(longest(stage).extent, {8, 4, 16, 32}));
-  const int64_t parts = parts_of((columns + kLane - 1) / kLane, longest(stage).extent, kLeastOfABlock / vectors.lanes);
+  sketch.cfg.define_knob(name + ".threads", up_to(terms, {8, 4, 16, 32}));
+  int64_t parts = parts_of((columns + kLane - 1) / kLane, terms, kLeastOfABlock / vectors.lanes);
+  if (several) parts = even_parts(parted.extent, std::min(parts, parted.extent));
   if (parts >= 2)
-    sketch.cfg.define_knob(name + ".parts", up_to(longest(stage).extent / kLeastShared, {parts, parts / 2, 2 * parts}));
+    sketch.cfg.define_knob(name + ".parts",
+                           up_to(several ? parted.extent : terms / kLeastShared, {parts, parts / 2, 2 * parts}));
   if (vectors.lanes > 1 && sketch.cfg.value(name + ".vector") == 1) vectors = {};
-  if (parts < 2) return sum_columns(sketch, name, data_loops(sketch.s, name), terms, name, vectors);
+  const auto column_of = [&](const std::string& from, const std::string& along) {
+    return several ? sketch.fuse(from, sum_loops(sketch.s, from)) : along;
+  };
+  if (parts < 2)
+    return sum_columns(sketch, name, data_loops(sketch.s, name), column_of(name, parted.name), name, vectors);
 
-  const Parts shared = share_among_blocks(sketch, name, terms, sketch.cfg.factor(name + ".parts"));
+  const Parts shared = share_among_blocks(sketch, name, parted.name, sketch.cfg.factor(name + ".parts"));
   sketch.bind(shared.stage, shared.part, "blockIdx.y");
-  sum_columns(sketch, shared.stage, shared.data, shared.terms, name, vectors);
+  sum_columns(sketch, shared.stage, shared.data, column_of(shared.stage, shared.terms), name, vectors);
   sum_columns(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name, {});
 }
 

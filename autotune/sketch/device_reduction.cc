@@ -34,13 +34,12 @@ bool runs_along_terms(const Stage& stage) {
          std::none_of(at.begin(), at.end() - 1, [&](const ir::Expr& e) { return ir::uses_var(e, terms.var); });
 }
 
-// Whether terms along several axes may be counted as one: each is an element of its own.
+}  // namespace
+
 bool is_one_row(const Stage& stage) {
   const Access* read = main_read(stage);
   return stage.sums.size() > 1 && read != nullptr && touched(stage, *read) >= stage.elements * extents(stage.sums);
 }
-
-}  // namespace
 
 bool has_few_rows(int64_t rows, int64_t terms) {
   return rows <= kFewRows && parts_of(rows, terms, kLeastOfABlock) >= 2;
@@ -55,14 +54,13 @@ std::optional<Group> match_device_reduction(const Graph& graph, int root) {
   return Group{root, root, {root}};
 }
 
-namespace {
-
-// So many, or a number above half of it that divides the terms: parts of which one is shorter look at where each ends.
 int64_t even_parts(int64_t terms, int64_t parts) {
   for (int64_t n = parts; n > parts / 2; --n)
     if (terms % n == 0) return n;
   return parts;
 }
+
+namespace {
 
 struct Row {
   std::string terms, neighbours;  // the latter empty: single terms

@@ -458,6 +458,22 @@ Args scan_of(int times, int rows, int columns, Before before) {
 }
 
 // Of tuples blocks share the terms too: where the least is, which of equal ones the first.
+// Terms along several axes, of channels that lie side by side.
+TEST(SketchDevice, ColumnsOfSeveralAxes) {
+  const auto statistics = [](int n, int y, int x, int channels, const char* type) {
+    const Tensor A = te::placeholder({n, y, x, channels}, type, "A");
+    const te::IterVar r = te::reduce_axis(0, n, "n"), s = te::reduce_axis(0, y, "y"), t = te::reduce_axis(0, x, "x");
+    const auto sum = [&](Var c) { return te::sum(te::astype(A(r, s, t, Expr(c)), "float32"), {r, s, t}); };
+    return Args{A, te::compute({channels}, sum, "S")};
+  };
+  EXPECT_EQ(rules(statistics(4, 7, 7, 64, "float32")), std::vector<std::string>{"device_columns"});
+  EXPECT_EQ(rules(statistics(1, 7, 7, 64, "float32")), std::vector<std::string>{"device_pointwise"});
+  expect_right(statistics(4, 7, 7, 64, "float32"), 4);
+  expect_right(statistics(5, 33, 3, 30, "float32"), 4);
+  expect_right(statistics(3, 5, 17, 40, "float16"), 4);
+  expect_second(statistics(3, 40, 8, 24, "float32"));
+}
+
 TEST(SketchDevice, TuplesWhoseTermsBlocksShare) {
   const auto least = [](std::vector<Expr> shape, int64_t axis) {
     const Tensor A = te::placeholder(std::move(shape), "float32", "A");

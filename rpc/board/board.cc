@@ -41,10 +41,14 @@ awaitable<void> send_quietly(Connection connection, M message, uint16_t stream) 
 }  // namespace
 
 struct Board::Session {
-  Session(Connection c, const Options& options, BoardSession::FindBlob find)
+  Session(Connection c, const Options& options, BoardSession::FindBlob find, asio::thread_pool& waiting)
       : connection(std::move(c)),
-        kept(options.serves_kernels, options.threads, options.session_bytes, std::move(find)) {}
+        kept(options.serves_kernels, options.threads, options.session_bytes, std::move(find), waiting) {}
   bool silent() const { return runtime::seconds_now() - heard_at > kSilentS; }
+  void end() {
+    uploads.clear();
+    kept.end();
+  }
 
   Connection connection;
   BoardSession kept;
@@ -63,14 +67,14 @@ Board::Board(asio::any_io_executor executor, Options options)
 
 Board::~Board() {
   *alive_ = false;
-  if (session_) session_->uploads.clear();  // a coroutine may hold it for longer
+  if (session_) session_->end();  // a coroutine may hold it for longer
 }
 
 // ------------------------------------------------------------------------------------------------------- the session
 
 awaitable<void> Board::serve(Connection connection) {
   const auto find = [this](const Digest& digest) { return blobs_.get(digest); };
-  const auto session = std::make_shared<Session>(connection, options_, find);
+  const auto session = std::make_shared<Session>(connection, options_, find, waiting_);
   if (!co_await enter(session)) co_return;
   try {
     co_await take_frames(session);
@@ -108,7 +112,7 @@ awaitable<bool> Board::enter(std::shared_ptr<Session> session) {
 }
 
 void Board::leave(const std::shared_ptr<Session>& session) {
-  session->uploads.clear();
+  session->end();
   if (session_ != session) return;
   session_.reset();
   queue_.cancel_waiting();

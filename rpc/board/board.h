@@ -5,12 +5,13 @@
 // waits is dropped and what is measured goes on for half a minute: a client that is back by then, and sends again what
 // it had asked for, loses nothing (job_queue.h). A second client is refused, unless the first does not answer any more.
 //
-// For coroutines of one thread.
+// For coroutines of one thread, which are not resumed once it has gone.
 #pragma once
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,7 +76,8 @@ class Board {
   std::shared_ptr<Session> session_;
   asio::steady_timer without_session_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what the queue's thread leaves to be done
-  JobQueue queue_;                                              // last: its events use the others
+  asio::thread_pool waiting_{2};  // for kernels; what comes of these is told to the executor, which is there for longer
+  JobQueue queue_;                // last: its events use the others
 };
 
 }  // namespace tw::rpc

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <ranges>
+#include <set>
 
 namespace tw::rpc {
 
@@ -53,8 +54,8 @@ void require_within(uint64_t offset, uint64_t bytes, uint64_t all) {
 
 // Used by one thread, but for what `loading` and `calling` return.
 struct BoardSession::State : std::enable_shared_from_this<State> {
-  State(runtime::WorkerCommand command, int threads, uint64_t most, FindBlob find)
-      : command(std::move(command)), threads(threads), most_bytes(most), find_blob(std::move(find)) {}
+  State(runtime::WorkerCommand command, int threads, uint64_t most, FindBlob find, asio::thread_pool& waiting)
+      : command(std::move(command)), threads(threads), most_bytes(most), find_blob(std::move(find)), waiting(waiting) {}
 
   // What CHUNKs of a stream go into.
   struct Incoming {
@@ -114,14 +115,18 @@ struct BoardSession::State : std::enable_shared_from_this<State> {
   }
 
   // Both wait for a process, on a thread of the pool; what they use of the session they have before.
-  std::function<std::shared_ptr<KernelProcess>()> loading(const LoadModule& load) {
-    if (modules.size() + modules_under_way >= kMostModules)
+  struct Loading {
+    std::shared_ptr<KernelProcess> kernel;
+    runtime::LoadKernel request;
+    void operator()() const { kernel->load(request); }
+  };
+  Loading loading(const LoadModule& load) {
+    if (over) refuse("the session has ended");
+    if (modules.size() + modules_under_way.size() >= kMostModules)
       refuse("a session has at most " + std::to_string(kMostModules) + " modules");
-    const Blob object = file(load.file);
-    ++modules_under_way;
-    return [command = command, request = runtime::LoadKernel{object, load.kernel, threads}] {
-      return std::make_shared<KernelProcess>(command, request);
-    };
+    Loading loading{std::make_shared<KernelProcess>(command), {file(load.file), load.kernel, threads}};
+    modules_under_way.insert(loading.kernel);
+    return loading;
   }
 
   std::function<std::vector<double>()> calling(const CallModule& asked) const {
@@ -145,8 +150,7 @@ struct BoardSession::State : std::enable_shared_from_this<State> {
   awaitable<bool> serve(Connection, Frame);
   awaitable<void> begin_write(Connection, Frame);
   awaitable<void> take_chunk(Connection, Frame);
-  static awaitable<void> load(std::shared_ptr<State>, Connection, uint16_t stream,
-                              std::function<std::shared_ptr<KernelProcess>()>);
+  static awaitable<void> load(std::shared_ptr<State>, Connection, uint16_t stream, Loading);
   static awaitable<void> call(std::shared_ptr<State>, Connection, uint16_t stream,
                               std::function<std::vector<double>()>);
 
@@ -157,11 +161,11 @@ struct BoardSession::State : std::enable_shared_from_this<State> {
   std::map<uint64_t, std::shared_ptr<SharedMemory>> arrays;
   std::map<std::string, Blob> files;
   std::map<uint64_t, std::shared_ptr<KernelProcess>> modules;
-  size_t modules_under_way = 0;           // each ends in `load`
-  std::map<uint16_t, Incoming> incoming;  // by stream
+  std::set<std::shared_ptr<KernelProcess>> modules_under_way;  // each ends in `load`
+  std::map<uint16_t, Incoming> incoming;                       // by stream
   uint64_t numbers = 0;
   bool over = false;
-  asio::thread_pool waiting{2};  // for kernels
+  asio::thread_pool& waiting;  // for kernels
 };
 
 namespace {
@@ -173,8 +177,9 @@ awaitable<std::invoke_result_t<F>> elsewhere(asio::thread_pool& pool, F f) {
 }
 
 struct UnderWay {
-  size_t& count;
-  ~UnderWay() { --count; }
+  std::set<std::shared_ptr<KernelProcess>>& all;
+  const std::shared_ptr<KernelProcess>& kernel;
+  ~UnderWay() { all.erase(kernel); }
 };
 
 // What `run` refuses is told, and ends nothing.
@@ -296,16 +301,15 @@ awaitable<void> BoardSession::State::take_chunk(Connection to, Frame frame) {
 }
 
 awaitable<void> BoardSession::State::load(std::shared_ptr<State> self, Connection to, uint16_t stream,
-                                          std::function<std::shared_ptr<KernelProcess>()> run) {
+                                          Loading loading) {
   co_await or_refuse(to, stream, [&]() -> awaitable<void> {
-    std::shared_ptr<KernelProcess> kernel;
     {
-      const UnderWay loading{self->modules_under_way};
-      kernel = co_await elsewhere(self->waiting, run);
+      const UnderWay under_way{self->modules_under_way, loading.kernel};
+      co_await elsewhere(self->waiting, loading);
     }
     if (self->over) co_return;
-    self->modules.emplace(++self->numbers, kernel);
-    co_await to.send(module_reply(self->numbers, kernel->summary()), stream);
+    self->modules.emplace(++self->numbers, loading.kernel);
+    co_await to.send(module_reply(self->numbers, loading.kernel->summary()), stream);
   });
 }
 
@@ -318,12 +322,16 @@ awaitable<void> BoardSession::State::call(std::shared_ptr<State> self, Connectio
   });
 }
 
-BoardSession::BoardSession(runtime::WorkerCommand serves_kernels, int threads, uint64_t most_bytes, FindBlob find_blob)
-    : state_(std::make_shared<State>(std::move(serves_kernels), threads, most_bytes, std::move(find_blob))) {}
+BoardSession::BoardSession(runtime::WorkerCommand serves_kernels, int threads, uint64_t most_bytes, FindBlob find_blob,
+                           asio::thread_pool& waiting)
+    : state_(std::make_shared<State>(std::move(serves_kernels), threads, most_bytes, std::move(find_blob), waiting)) {}
 
-BoardSession::~BoardSession() {
+BoardSession::~BoardSession() { end(); }
+
+void BoardSession::end() {
   state_->over = true;
   for (const auto& [number, kernel] : state_->modules) kernel->end();
+  for (const std::shared_ptr<KernelProcess>& kernel : state_->modules_under_way) kernel->end();
 }
 
 awaitable<bool> BoardSession::answer(Connection to, Frame frame) {

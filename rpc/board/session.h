@@ -21,10 +21,12 @@ namespace tw::rpc {
 class BoardSession {
  public:
   using FindBlob = std::function<std::optional<Blob>(const Digest&)>;
-  // `serves_kernels` starts what calls runtime::serve_kernel.
-  BoardSession(runtime::WorkerCommand serves_kernels, int threads, uint64_t most_bytes, FindBlob);
-  // Ends the kernels that still run.
+  // `serves_kernels` starts what calls runtime::serve_kernel; `waiting` is where kernels are waited for.
+  BoardSession(runtime::WorkerCommand serves_kernels, int threads, uint64_t most_bytes, FindBlob,
+               asio::thread_pool& waiting);
   ~BoardSession();
+  // Ends the kernels, those that run and those that are being loaded.
+  void end();
 
   // Whether the frame is one of a session's; then it is answered, on its stream, or will be once a kernel has run.
   asio::awaitable<bool> answer(Connection, Frame);

@@ -19,12 +19,17 @@ constexpr double kStartS = 60, kEndingS = 1, kGraceS = 0.05, kAtOnceS = 10;
 
 }  // namespace
 
-KernelProcess::KernelProcess(const WorkerCommand& command, const LoadKernel& load)
-    : process_(std::make_shared<support::Subprocess>(support::Command{command.path, command.args, 0, 0})) {
+KernelProcess::KernelProcess(WorkerCommand command) : command_(std::move(command)) {}
+KernelProcess::~KernelProcess() = default;
+
+void KernelProcess::load(const LoadKernel& load) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) gone("was ended before it was loaded");
+    process_ = std::make_shared<support::Subprocess>(support::Command{command_.path, command_.args, 0, 0});
+  }
   summary_ = ask(load, kStartS).loaded.value_or(KernelSummary{});
 }
-
-KernelProcess::~KernelProcess() = default;
 
 std::vector<double> KernelProcess::call(const CallKernel& request, const Memories& memories, double timeout_s) {
   const std::lock_guard lock(one_at_a_time_);
@@ -49,7 +54,9 @@ std::vector<uint64_t> KernelProcess::take_forgotten() {
 }
 
 void KernelProcess::end() {
-  if (const std::shared_ptr<support::Subprocess> running = process()) running->kill();
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  if (process_) process_->kill();
 }
 
 std::shared_ptr<support::Subprocess> KernelProcess::process() {

@@ -15,9 +15,11 @@ namespace tw::runtime {
 
 class KernelProcess {
  public:
-  // Throws tw::Error: kBuild or kTarget where the object is not one that runs here.
-  KernelProcess(const WorkerCommand&, const LoadKernel&);
+  explicit KernelProcess(WorkerCommand);
   ~KernelProcess();
+
+  // Before all calls, once: starts it. Throws tw::Error: kBuild or kTarget where the object is not one that runs here.
+  void load(const LoadKernel&);
 
   const KernelSummary& summary() const { return summary_; }
 
@@ -28,7 +30,7 @@ class KernelProcess {
   std::vector<double> call(const CallKernel&, const Memories&, double timeout_s);
   // Memory that no later call has; waits for none that runs. The process keeps it until then.
   void forget(uint64_t memory);
-  // From any thread: a call under way ends, and the kernel is gone.
+  // From any thread: what is under way ends, and the kernel is gone, or never comes.
   void end();
 
  private:
@@ -37,10 +39,12 @@ class KernelProcess {
   std::shared_ptr<support::Subprocess> process();
   std::vector<uint64_t> take_forgotten();
 
+  const WorkerCommand command_;
   std::mutex one_at_a_time_;
-  std::mutex mutex_;                              // of the two below
+  std::mutex mutex_;                              // of the three below
   std::vector<uint64_t> forgotten_;               // since the last call
-  std::shared_ptr<support::Subprocess> process_;  // null once it is gone
+  std::shared_ptr<support::Subprocess> process_;  // null before it is loaded, and once it is gone
+  bool ended_ = false;
   KernelSummary summary_;
   std::set<uint64_t> shared_;
 };

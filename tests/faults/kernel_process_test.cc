@@ -27,7 +27,9 @@ Blob object_of(const std::string& body, const std::string& name = "twice") {
 
 std::unique_ptr<KernelProcess> started(const Blob& object, const std::string& name = "") {
   const WorkerCommand command{"/proc/self/exe", {kServe}, true};
-  return std::make_unique<KernelProcess>(command, LoadKernel{object, name, 2});
+  auto kernel = std::make_unique<KernelProcess>(command);
+  kernel->load({object, name, 2});
+  return kernel;
 }
 
 class KernelInAProcess : public testing::Test {

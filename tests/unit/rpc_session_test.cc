@@ -1,7 +1,14 @@
 // Sessions with a board over loopback: how many requests, files and modules they take.
 #include <gtest/gtest.h>
+#include <sys/types.h>
 
+#include <chrono>
+#include <csignal>
 #include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "tensorwright/rpc.h"
 #include "tests/unit/folder.h"
@@ -74,6 +81,32 @@ TEST_F(ASession, CountsModulesThatAreUnderWay) {
   for (int i = 0; i < kMost; ++i) EXPECT_EQ(client.hear<ErrorReply>().what, "the kernel crashed: exit code 0");
   client.say(LoadModule{"k.so", ""});
   EXPECT_EQ(client.hear<ErrorReply>().what, "the kernel crashed: exit code 0");
+}
+
+// Where a board goes while modules load it ends what loads them, and is answered by nothing afterwards.
+TEST_F(ASession, MayLoadModulesWhenItsBoardGoes) {
+  std::string pids = folder / "pids";
+  auto gone = std::make_unique<test::LoopbackBoard>(
+      Board::Options{.description = "{}",
+                     .make_runner = test::stub_runners(bench),
+                     .make_heat = test::cool,
+                     .serves_kernels = {"/bin/sh", {"-c", "echo $$ >> " + pids + "; exec sleep 1000"}}});
+  Client client(gone->port());
+  client.say(Upload{"k.so", client.store("x")});
+  client.hear<Done>();
+  constexpr size_t kModules = 5;  // more than load at once
+  for (uint16_t stream = 1; stream <= kModules; ++stream) client.say(LoadModule{"k.so", ""}, stream);
+  const auto started = [&] {
+    std::vector<pid_t> found;
+    std::ifstream file(pids);
+    for (pid_t pid; file >> pid;) found.push_back(pid);
+    return found;
+  };
+  for (int i = 0; i < 1000 && started().size() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  gone.reset();
+  const std::vector<pid_t> processes = started();
+  ASSERT_EQ(processes.size(), 2u);
+  for (const pid_t pid : processes) EXPECT_NE(kill(pid, 0), 0);
 }
 
 }  // namespace

@@ -3,18 +3,16 @@
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <asio/post.hpp>
-#include <asio/redirect_error.hpp>
-#include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
-#include <deque>
-#include <exception>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
+#include "rpc/client/exchange.h"
 #include "rpc/client/loop.h"
 #include "rpc/client/tracker_client.h"
-#include "rpc/net/connection.h"
+#include "rpc/client/transfers.h"
 #include "rpc/wire/rpc_error.h"
 #include "src/runtime/timing.h"
 #include "tensorwright/rpc.h"
@@ -27,10 +25,8 @@ using runtime::ScalarValue;
 
 namespace {
 
-constexpr double kAnswerS = 60;  // of what is quick there
 constexpr double kMarginS = 10;  // beyond the deadline of a call
 constexpr double kLoadS = 90;
-constexpr size_t kMostHeard = 16;  // frames that nobody has taken yet
 
 TrackerAddress address_of(const Address& a) { return {{a.host, a.port}, secret_in(a.secret), a.timeout_s}; }
 
@@ -42,182 +38,65 @@ ir::Type type_of(const std::string& dtype) {
 
 }  // namespace
 
+// From threads of callers; requests are served one after the other.
 struct Session::State {
-  // Of the thread of the loop, as all that is awaited.
-  awaitable<void> open(Endpoint board, std::optional<Secret> secret, double seconds) {
-    connection.emplace(co_await dial(board, secret, seconds));
-    co_await begin(seconds);
-  }
-  awaitable<void> open(TrackerAddress tracker, WantedBoard wanted, double seconds) {
-    connection.emplace((co_await request_board(tracker, wanted)).connection);
-    granted = true;
-    co_await begin(seconds);
-  }
-  awaitable<void> begin(double seconds) {
-    co_await greet(*connection, Role::kClient, Role::kBoard, seconds);
-    asio::co_spawn(loop.context(), listen(*connection), asio::detached);
-    description = (co_await asked<Description>(Describe{}, kAnswerS)).json;
-  }
-
-  // As long as the connection lasts: a board may ask whether this side is there while nothing is asked of it.
-  awaitable<void> listen(Connection board) {
-    try {
-      for (;;) {
-        Frame frame = co_await board.receive();
-        if (frame.type == MessageType::kPing) {
-          const Pong pong{read_as<Ping>(frame).number};
-          co_await board.send(pong, frame.stream);
-          continue;
-        }
-        if (frame.type == MessageType::kError && frame.stream == 0) refuse_frame(frame);  // of the whole session
-        heard.push_back(std::move(frame));
-        more.cancel();
-        while (heard.size() >= kMostHeard) co_await wait(room);
-      }
-    } catch (const std::exception& error) {
-      lost = std::current_exception();
-      board.close(error.what());
-    }
-    more.cancel();
-  }
-
-  awaitable<Frame> answer(uint16_t stream) {
-    for (;;) {
-      while (!heard.empty()) {
-        Frame frame = std::move(heard.front());
-        heard.pop_front();
-        room.cancel();
-        if (frame.stream == stream) co_return frame;
-      }
-      if (lost) std::rethrow_exception(lost);
-      co_await wait(more);
-    }
-  }
-
-  static awaitable<void> wait(asio::steady_timer& timer) {
-    timer.expires_at(asio::steady_timer::time_point::max());
-    asio::error_code woken;
-    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
-  }
-
-  // But for 0, which is the whole session's.
-  uint16_t next_stream() {
-    if (++last_stream == 0) ++last_stream;
-    return last_stream;
-  }
-
-  template <Message Reply, Message Asked>
-  awaitable<Reply> asked(Asked message, double seconds) {
-    const Deadline deadline(*connection, seconds, "no answer in time");
-    const uint16_t mine = next_stream();
-    co_await connection->send(message, mine);
-    co_return read_as<Reply>(co_await answer(mine));
-  }
-
-  // How long all of it takes is the link's affair: only silence ends it.
-  awaitable<void> chunks_into(uint16_t mine, char* into, uint64_t bytes, Deadline& silence) {
-    while (bytes > 0) {
-      const Frame frame = co_await answer(mine);
-      silence.renew();
-      if (frame.type != MessageType::kChunk || frame.payload.empty() || frame.payload.size() > bytes)
-        refuse_frame(frame);
-      into = std::ranges::copy(frame.payload, into).out;
-      bytes -= frame.payload.size();
-    }
-  }
-
-  awaitable<void> read(ReadArray message, char* into) {
-    Deadline silence(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = next_stream();
-    co_await connection->send(message, mine);
-    co_await chunks_into(mine, into, message.bytes, silence);
-  }
-
-  awaitable<void> write(WriteArray message, std::string_view bytes) {
-    Deadline silence(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = next_stream();
-    co_await connection->send(message, mine);
-    for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), kChunkBytes))) {
-      co_await connection->send(MessageType::kChunk, mine, std::string(rest.substr(0, kChunkBytes)));
-      silence.renew();
-    }
-    read_as<Done>(co_await answer(mine));
-  }
-
-  awaitable<std::string> content_of(std::string name) {
-    Deadline silence(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = next_stream();
-    const Download download{name};
-    co_await connection->send(download, mine);
-    const uint64_t bytes = read_as<Content>(co_await answer(mine)).bytes;
-    if (bytes > kMostOfBlob)
-      throw ConnectionLost(Diagnostic{
-          ErrorKind::kRpc, "a file of " + std::to_string(bytes) + " bytes is more than boards keep", {}, {}});
-    std::string content(bytes, '\0');
-    co_await chunks_into(mine, content.data(), bytes, silence);
-    co_return content;
-  }
-
-  // Unless it is there already.
-  awaitable<void> put(std::string_view bytes) {
-    const Digest digest = sha256(bytes);
-    Have have;
-    have.blobs = {digest};
-    const Present present = co_await asked<Present>(have, kAnswerS);
-    if (present.blobs == std::vector<uint8_t>{1}) co_return;
-    Deadline silence(*connection, kAnswerS, "no answer in time");
-    const uint16_t mine = next_stream();
-    co_await connection->send(Put{digest, bytes.size()}, mine);
-    uint64_t credit = 0;
-    while (!bytes.empty()) {
-      for (; credit == 0;) credit += read_as<Credit>(co_await answer(mine)).chunks;
-      co_await connection->send(MessageType::kChunk, mine, std::string(bytes.substr(0, kChunkBytes)));
-      bytes.remove_prefix(std::min<size_t>(bytes.size(), kChunkBytes));
-      --credit;
-      silence.renew();
-    }
-    for (;;) {
-      const Frame frame = co_await answer(mine);
-      if (frame.type == MessageType::kCredit) continue;
-      read_as<Stored>(frame);
-      co_return;
-    }
-  }
-
-  awaitable<void> end() {
-    connection->close("the session was closed");
-    co_return;
-  }
-
-  // From threads of callers.
-  template <Message Reply, Message Asked>
-  Reply ask(Asked message, double seconds = kAnswerS) {
-    return run([&] { return asked<Reply>(std::move(message), seconds); });
-  }
+ private:
   template <class Begin>
-  auto run(Begin begin) {
+  auto one_after_the_other(Begin begin) {
     const std::lock_guard lock(one_at_a_time);
     return loop.wait(begin());
   }
 
-  std::mutex one_at_a_time;
-  Loop loop;  // what follows waits on it, and goes before it
-  std::optional<Connection> connection;
-  uint16_t last_stream = 0;
-  std::string description;
-  std::deque<Frame> heard;
-  std::exception_ptr lost;
-  bool granted = false;
-  asio::steady_timer more{loop.context()}, room{loop.context()};
+ public:
+  void open(Endpoint board, std::optional<Secret> secret, double seconds) {
+    one_after_the_other([&]() -> awaitable<void> {
+      const Connection connection = co_await dial(board, secret, seconds);
+      co_await begin(connection, seconds);
+    });
+  }
+  void open(TrackerAddress tracker, WantedBoard wanted, double seconds) {
+    one_after_the_other([&]() -> awaitable<void> {
+      const Connection connection = (co_await request_board(tracker, wanted)).connection;
+      granted = true;
+      co_await begin(connection, seconds);
+    });
+  }
+
+  template <class Begin>
+  auto run(Begin begin) {
+    return one_after_the_other([&] { return begin(*board); });
+  }
+  template <Message Reply, Message Asked>
+  Reply ask(Asked message, double seconds = kAnswerS) {
+    return run([&](Link& link) { return asked<Reply>(link, std::move(message), seconds); });
+  }
+  // For handles that are let go: whoever does waits for nothing, and what is asked next finds it done.
+  template <Message M>
+  void tell(const M& message) {
+    asio::post(loop.context(), [this, message] { board->tell(message); });
+  }
 
   ~State() {
     asio::post(loop.context(), [this] {
-      if (connection) connection->close("the session has ended");
-      heard.clear();
-      room.cancel();
+      if (board) board->close("the session has ended");
     });
     loop.drain();  // what listens has ended
   }
+
+  Loop loop;                  // what follows waits on it, and goes before it
+  std::optional<Link> board;  // once it is open; of the loop's thread
+  std::string description;
+  bool granted = false;
+
+ private:
+  awaitable<void> begin(Connection connection, double seconds) {
+    co_await greet(connection, Role::kClient, Role::kBoard, seconds);
+    board.emplace(connection);
+    asio::co_spawn(loop.context(), board->listen(), asio::detached);
+    description = (co_await asked<Description>(*board, Describe{})).json;
+  }
+
+  std::mutex one_at_a_time;
 };
 
 // ------------------------------------------------------------------------------------------------------------- arrays
@@ -229,12 +108,7 @@ struct RemoteArray::State {
   std::vector<int64_t> shape;
   size_t bytes = 0;
 
-  ~State() {
-    try {
-      session->ask<Done>(FreeArray{number});
-    } catch (const std::exception&) {  // the board is gone, and the array with it
-    }
-  }
+  ~State() { session->tell(FreeArray{number}); }
 };
 
 ir::Type RemoteArray::dtype() const { return state_->dtype; }
@@ -242,14 +116,13 @@ const std::vector<int64_t>& RemoteArray::shape() const { return state_->shape; }
 size_t RemoteArray::bytes() const { return state_->bytes; }
 
 void RemoteArray::copy_from(const void* data) {
-  Session::State& session = *state_->session;
   const std::string_view bytes(static_cast<const char*>(data), state_->bytes);
-  session.run([&] { return session.write({state_->number, 0, bytes.size()}, bytes); });
+  state_->session->run([&](Link& board) { return write_array(board, state_->number, bytes); });
 }
 
 void RemoteArray::copy_to(void* data) const {
-  Session::State& session = *state_->session;
-  session.run([&] { return session.read({state_->number, 0, state_->bytes}, static_cast<char*>(data)); });
+  const ReadArray all{state_->number, 0, state_->bytes};
+  state_->session->run([&](Link& board) { return read_array(board, all, static_cast<char*>(data)); });
 }
 
 // ------------------------------------------------------------------------------------------------------------ kernels
@@ -261,12 +134,7 @@ struct RemoteKernel::State {
   std::vector<ArgSpec> args;
   std::vector<runtime::ScalarSpec> scalars;
 
-  ~State() {
-    try {
-      session->ask<Done>(UnloadModule{module});
-    } catch (const std::exception&) {
-    }
-  }
+  ~State() { session->tell(UnloadModule{module}); }
 
   CallModule call(const std::vector<RemoteArray>& arrays, const std::vector<ScalarValue>& values,
                   double timeout_s) const {
@@ -319,7 +187,7 @@ runtime::Timing RemoteKernel::time(const std::vector<RemoteArray>& arrays, const
 Session Session::connect(const Address& board) {
   const TrackerAddress address = address_of(board);
   auto state = std::make_shared<State>();
-  state->run([&] { return state->open(address.at, address.secret, board.timeout_s); });
+  state->open(address.at, address.secret, board.timeout_s);
   return Session(std::move(state));
 }
 
@@ -329,7 +197,7 @@ Session Session::request(const Address& tracker, const RequestOptions& wanted) {
   for (int left = wanted.max_retry;; --left) {
     auto state = std::make_shared<State>();
     try {
-      state->run([&] { return state->open(address, board, tracker.timeout_s); });
+      state->open(address, board, tracker.timeout_s);
       return Session(std::move(state));
     } catch (const Error&) {
       if (!state->granted || left <= 0) throw;
@@ -341,19 +209,21 @@ Session Session::request(const Address& tracker, const RequestOptions& wanted) {
 std::string tracker_summary(const Address& tracker) { return Loop().wait(query_tracker(address_of(tracker))); }
 
 void Session::close() {
-  State& state = *state_;
-  state.run([&]() -> awaitable<void> { return state.end(); });
+  state_->run([](Link& board) -> awaitable<void> {
+    board.close("the session was closed");
+    co_return;
+  });
 }
 
 const std::string& Session::description() const { return state_->description; }
 
 void Session::upload(const std::string& name, std::string_view content) {
-  state_->run([&] { return state_->put(content); });
+  state_->run([&](Link& board) { return bring(board, content); });
   state_->ask<Done>(Upload{name, sha256(content)});
 }
 
 std::string Session::download(const std::string& name) const {
-  return state_->run([&] { return state_->content_of(name); });
+  return state_->run([&](Link& board) { return rpc::download(board, name); });
 }
 
 std::vector<std::pair<std::string, uint64_t>> Session::listdir() const { return state_->ask<Files>(ListFiles{}).files; }
@@ -382,12 +252,13 @@ RemoteArray Session::array(ir::Type dtype, std::vector<int64_t> shape, const voi
   ArgSpec spec;
   spec.dtype = dtype;
   spec.shape = shape;
+  const uint64_t number = state_->ask<ArrayReply>(NewArray{spec.bytes()}).array;
   auto made = std::make_shared<RemoteArray::State>();
   made->session = state_;
+  made->number = number;
   made->dtype = dtype;
   made->shape = std::move(shape);
   made->bytes = spec.bytes();
-  made->number = state_->ask<ArrayReply>(NewArray{made->bytes}).array;
   RemoteArray array(std::move(made));
   if (data) array.copy_from(data);
   return array;

@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,16 +26,20 @@ using test::Client;
 
 class ASession : public testing::Test {
  protected:
+  static constexpr int64_t kArrayBytes = 1 << 20;  // of all arrays
+
   // What stands in for kernels says nothing, and ends once they may.
   void let_kernels_end() const { std::ofstream(folder / "may-end"); }
 
   tw::test::Folder folder;
   test::Bench bench;
-  test::LoopbackBoard board{
-      {.description = "{}",
-       .make_runner = test::stub_runners(bench),
-       .make_heat = test::cool,
-       .serves_kernels = {"/bin/sh", {"-c", "until [ -e " + folder / "may-end" + " ]; do sleep 0.01; done"}}}};
+  test::LoopbackBoard board{{.description = "{}",
+                             .make_runner = test::stub_runners(bench),
+                             .make_heat = test::cool,
+                             .serves_kernels = {"/bin/sh",
+                                                {"-c", "touch " + folder / "begun" + "; until [ -e " +
+                                                           folder / "may-end" + " ]; do sleep 0.01; done"}},
+                             .session_bytes = kArrayBytes}};
 };
 
 TEST_F(ASession, GoesOnAfterMoreRequestsThanThereAreStreams) {
@@ -81,6 +88,21 @@ TEST_F(ASession, CountsModulesThatAreUnderWay) {
   for (int i = 0; i < kMost; ++i) EXPECT_EQ(client.hear<ErrorReply>().what, "the kernel crashed: exit code 0");
   client.say(LoadModule{"k.so", ""});
   EXPECT_EQ(client.hear<ErrorReply>().what, "the kernel crashed: exit code 0");
+}
+
+// Who lets a handle go may hold what others need, as Python's lock: the board is told, and no answer waited for.
+TEST_F(ASession, LetsArraysGoWhileItIsBusy) {
+  Session session = Session::connect({"127.0.0.1", board.port()});
+  session.upload("k.so", "x");
+  std::optional<RemoteArray> array = session.array(ir::Type::i(8), {kArrayBytes});
+  std::future<void> loads = std::async(std::launch::async, [&] { EXPECT_THROW(session.load_module("k.so"), Error); });
+  for (int i = 0; i < 1000 && !std::filesystem::exists(folder / "begun"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  array.reset();
+  EXPECT_EQ(loads.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  let_kernels_end();
+  loads.get();
+  for (int round = 0; round < 40; ++round) session.array(ir::Type::i(8), {kArrayBytes});
 }
 
 // Where a board goes while modules load it ends what loads them, and is answered by nothing afterwards.

@@ -41,7 +41,7 @@ bool shares_bytes(const Graph& graph, const std::vector<int>& stages) {
 }
 
 void share(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads) {
-  sketch.step(schedule::Split{stage, loop, std::move(threads), {}, ir::Tail::kAuto});
+  sketch.split(stage, loop, std::move(threads));
   sketch.bind(stage, loop + ".i", "threadIdx.x");
 }
 
@@ -86,22 +86,26 @@ Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along)
   return found;
 }
 
+std::vector<std::string> keep_in_registers(Sketch& sketch, const std::string& stage,
+                                           const std::vector<std::string>& sources) {
+  std::vector<std::string> copies;
+  for (const std::string& source : sources) copies.push_back(sketch.cache_read(source, {stage}, ir::Scope::kLocal));
+  return copies;
+}
+
+void load_vectors(Sketch& sketch, const std::string& copy, const Place& at, schedule::Factor lanes) {
+  sketch.step(schedule::ComputeAt{copy, at.consumer, at.axis});
+  const std::string last = data_loops(sketch.s, copy).back();
+  sketch.step(schedule::Vectorize{copy, sketch.split(copy, last, std::move(lanes)).inner});
+}
+
 void share_vectors(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads,
                    const std::vector<std::string>& sources, schedule::Factor lanes, bool counted) {
-  std::vector<std::string> copies;
-  for (const std::string& source : sources) {
-    copies.push_back(sketch.s.nest().unique_name(source + ".local"));
-    sketch.step(schedule::CacheRead{source, ir::Scope::kLocal, {stage}});
-  }
-  sketch.step(schedule::Split{stage, loop, lanes, {}, ir::Tail::kAuto});
+  const std::vector<std::string> copies = keep_in_registers(sketch, stage, sources);
+  sketch.split(stage, loop, lanes);
   share(sketch, stage, loop + ".o", std::move(threads));
   if (!counted) sketch.step(schedule::Unroll{stage, loop + ".i"});
-  for (const std::string& copy : copies) {
-    const std::string last = data_loops(sketch.s, copy).back();
-    sketch.step(schedule::ComputeAt{copy, stage, loop + ".o.i"});
-    sketch.step(schedule::Split{copy, last, lanes, {}, ir::Tail::kAuto});
-    sketch.step(schedule::Vectorize{copy, last + ".i"});
-  }
+  for (const std::string& copy : copies) load_vectors(sketch, copy, {stage, loop + ".o.i"}, lanes);
 }
 
 std::string bind_tiles(Sketch& sketch, const std::string& stage, const std::vector<std::string>& outer,
@@ -129,7 +133,7 @@ double past_end(int64_t extent, int64_t part) {
 }
 
 Parts share_among_blocks(Sketch& sketch, const std::string& stage, const std::string& terms, schedule::Factor parts) {
-  sketch.step(schedule::Split{stage, terms, {}, std::move(parts), ir::Tail::kAuto});
+  sketch.split_in(stage, terms, std::move(parts));
   Parts made{rfactor(sketch, stage, terms + ".o", 0), {}, {}, {}};
   made.data = data_loops(sketch.s, made.stage);
   made.part = made.data.front();
@@ -198,17 +202,15 @@ std::vector<std::string> share_operands(Sketch& sketch, const Group& group, cons
                                         const std::array<std::vector<std::string>, 2>& axes) {
   std::vector<std::string> copies;
   const bool of_one = are_of_one(roles);
-  const auto is_member = [&](int stage) { return std::ranges::count(group.members, stage) > 0; };
   const auto copy = [&](const std::string& name, const std::string& from, const std::vector<std::string>& order) {
-    copies.push_back(sketch.s.nest().unique_name(name + ".shared"));
-    sketch.step(schedule::CacheRead{name, ir::Scope::kShared, {from}, order});
+    copies.push_back(sketch.cache_read(name, {from}, ir::Scope::kShared, order));
   };
   for (const Operand* operand : {&roles.broadcast, &roles.vectors}) {
     const bool first = operand == &roles.broadcast;
     const int stage = stage_of(*operand);
     const std::string& name = sketch.graph.at(stage).name;
-    if ((operand->through >= 0 && !is_member(stage)) || (of_one && apart.empty())) continue;
-    if (of_one || !is_member(stage)) {
+    if ((operand->through >= 0 && !group.has(stage)) || (of_one && apart.empty())) continue;
+    if (of_one || !group.has(stage)) {
       copy(name, of_one && first ? apart : reader, axes[first ? 0 : 1]);
     } else {
       copies.push_back(name);
@@ -216,7 +218,7 @@ std::vector<std::string> share_operands(Sketch& sketch, const Group& group, cons
     }
   }
   if (!apart.empty()) sketch.step(schedule::ComputeInline{apart});
-  if (const int stage = stage_of(roles.vectors); of_one && is_member(stage))
+  if (const int stage = stage_of(roles.vectors); of_one && group.has(stage))
     sketch.step(schedule::ComputeInline{sketch.graph.at(stage).name});
   return copies;
 }

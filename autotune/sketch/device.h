@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autotune/sketch/contraction.h"
+#include "autotune/sketch/lanes.h"
 #include "autotune/sketch/sketch.h"
 #include "src/ir/warp_products.h"
 #include "src/support/launch_limits.h"
@@ -29,6 +30,9 @@ struct Vectors {
   int64_t lanes = 1;
 };
 Vectors vectors_along(const Graph&, const Stage&, const Axis&);
+// What the stage reads of the sources, in registers of each thread: stages for `load_vectors`.
+std::vector<std::string> keep_in_registers(Sketch&, const std::string& stage, const std::vector<std::string>& sources);
+void load_vectors(Sketch&, const std::string& copy, const Place& at, schedule::Factor lanes);
 // As `share`, a thread taking so many neighbouring iterations of a sum, which it adds one after the other; `counted`:
 // in a loop that stays one.
 void share_vectors(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads,

@@ -13,7 +13,6 @@
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -33,24 +32,18 @@ void sum_columns(Sketch& sketch, const std::string& stage, const std::vector<std
                  const std::string& terms, const std::string& knobs, const Vectors& vectors) {
   const std::string all = sketch.fuse(stage, data);
   const bool wide = vectors.lanes > 1;
-  if (wide) sketch.step(schedule::Split{stage, all, vectors.lanes, {}, ir::Tail::kAuto});
+  if (wide) sketch.split(stage, all, vectors.lanes);
   const std::string columns = wide ? all + ".o" : all;
   share(sketch, stage, columns, sketch.cfg.factor(knobs + ".columns"));
   sketch.bind(stage, columns + ".o", "blockIdx.x");
-  sketch.step(schedule::Split{stage, terms, sketch.cfg.factor(knobs + ".threads"), {}, ir::Tail::kAuto});
+  sketch.split(stage, terms, sketch.cfg.factor(knobs + ".threads"));
   if (wide) {
     sketch.reorder(stage, {terms + ".o", terms + ".i", all + ".i"});
     sketch.step(schedule::Unroll{stage, all + ".i"});
   }
   sketch.bind(stage, terms + ".i", "threadIdx.y");
-  for (const std::string& source : vectors.sources) {
-    const std::string copy = sketch.s.nest().unique_name(source + ".local");
-    sketch.step(schedule::CacheRead{source, ir::Scope::kLocal, {stage}});
-    sketch.step(schedule::ComputeAt{copy, stage, terms + ".i"});
-    const std::string last = data_loops(sketch.s, copy).back();
-    sketch.step(schedule::Split{copy, last, vectors.lanes, {}, ir::Tail::kAuto});
-    sketch.step(schedule::Vectorize{copy, last + ".i"});
-  }
+  for (const std::string& copy : keep_in_registers(sketch, stage, vectors.sources))
+    load_vectors(sketch, copy, {stage, terms + ".i"}, vectors.lanes);
 }
 
 }  // namespace

@@ -17,10 +17,8 @@
 #include <array>
 #include <numeric>
 
-#include "autotune/sketch/contraction.h"
-#include "autotune/sketch/device.h"
+#include "autotune/sketch/device_product.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -55,15 +53,10 @@ constexpr Tile kTiles[] = {{64, 64, 4, 4},  {128, 128, 8, 8}, {128, 64, 8, 4}, {
 // Of few rows, where columns are rows of an operand: a warp reads eight of these, not thirty-two.
 constexpr Tile kNarrowTiles[] = {{8, 32, 1, 4}, {8, 64, 1, 8}};
 
-class DeviceContraction {
+class DeviceContraction : DeviceProduct {
  public:
   DeviceContraction(Sketch& sketch, const Group& group)
-      : k_(sketch),
-        group_(group),
-        stage_(sketch.graph.at(group.anchor)),
-        root_(sketch.graph.at(group.root)),
-        roles_(*roles_of(sketch.graph, group.anchor)),
-        tiled_(whole_sums(stage_, roles_)),
+      : DeviceProduct(sketch, group),
         axes_{axes_across(roles_.broadcast, roles_.rows), axes_across(roles_.vectors, roles_.lanes)} {}
 
   void run() {
@@ -84,13 +77,11 @@ class DeviceContraction {
       else if (first || lies_across(roles_.vectors))
         keep_apart(copy, first ? roles_.broadcast : roles_.vectors);
     }
-    if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, k_.cfg.factor(knob("stages")), "auto"});
+    if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, factor("stages"), "auto"});
     if (parts_ > 1) add_parts(k_, group_);
   }
 
  private:
-  std::string knob(const char* what) const { return stage_.name + "." + what; }
-  bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
   std::string output_axis(int d) const { return (at_root() ? stage_ : root_).data[static_cast<size_t>(d)].name; }
   // Elements of 16 bytes of what is read along the columns. A window's columns begin anywhere, and those of a
   // transposed operand are rows of it: these are read one by one, by threads that are neighbours.
@@ -104,7 +95,7 @@ class DeviceContraction {
   bool lies_across(const Operand& operand) const {
     const std::vector<ir::Expr>& at = operand.read->at();
     const auto uses = [&](const Axis& axis) { return ir::uses_var(at.back(), axis.var); };
-    return !uses(stage_.data[static_cast<size_t>(roles_.lanes)]) && std::ranges::any_of(stage_.sums, uses);
+    return !uses(column_of(stage_)) && std::ranges::any_of(stage_.sums, uses);
   }
   // Rows that a thread reads together.
   int64_t tallest() const { return axes_[0].empty() ? 1 : kVectorBytes / bytes_of(roles_.broadcast); }
@@ -122,23 +113,16 @@ class DeviceContraction {
   int64_t unit() const { return std::gcd(stage_.sums.back().extent, kTermsTogether); }
   // Whole tiles, where these divide the terms.
   int64_t unit_of_parts() const {
-    const int64_t terms = k_.cfg.value(knob("terms"));
+    const int64_t terms = value("terms");
     return stage_.sums.back().extent % terms == 0 ? terms : unit();
   }
   bool slides_along(const Operand& operand, const Axis& sum) const {
     const ir::Expr& last = operand.read->at().back();
-    return sum.extent > 1 && ir::uses_var(last, sum.var) &&
-           ir::uses_var(last, stage_.data[static_cast<size_t>(roles_.lanes)].var);
-  }
-  schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
-  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by) {
-    k_.step(schedule::Split{stage, loop, std::move(by), {}, ir::Tail::kAuto});
-    return loop + ".i";
+    return sum.extent > 1 && ir::uses_var(last, sum.var) && ir::uses_var(last, column_of(stage_).var);
   }
   // Virtual threads, and the loop that is left.
   std::string virtually(const std::string& loop, schedule::Factor threads) {
-    k_.step(schedule::Split{name_, loop, {}, std::move(threads), ir::Tail::kAuto});
-    return loop + ".i";
+    return k_.split_in(name_, loop, std::move(threads)).inner;
   }
 
   void define_knobs();
@@ -148,22 +132,15 @@ class DeviceContraction {
   void keep_apart(const std::string& copy, const Operand&);
   void lay_across(const std::string& copy);
 
-  Sketch& k_;
-  const Group& group_;
-  const Stage& stage_;
-  const Stage& root_;
-  const Roles roles_;
-  TiledSums tiled_;
   const std::array<std::vector<std::string>, 2> axes_;  // of the operands' copies, where other than they lie
-  int64_t parts_ = 1;
-  size_t whole_ = 0;  // of the innermost sums, those of which a tile has all terms
+  size_t whole_ = 0;                                    // of the innermost sums, those of which a tile has all terms
   std::string name_, sums_, thread_, terms_;
 };
 
 // Tiles that are at most twice the result, or the smallest.
 void DeviceContraction::define_knobs() {
-  const int64_t rows = stage_.data[static_cast<size_t>(roles_.rows)].extent;
-  const int64_t columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
+  const int64_t rows = row_of(stage_).extent;
+  const int64_t columns = column_of(stage_).extent;
   std::vector<std::string> tiles;
   for (const Tile& tile : kTiles)
     if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest(), columns, tallest()));
@@ -172,11 +149,7 @@ void DeviceContraction::define_knobs() {
       tiles.push_back(tile.json(widest(), columns, tallest()));
   if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest(), columns, tallest()));
   const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), unit(), Ends::kUneven);
-  const bool few = parts.size() > 1;
-  if (few) {
-    k_.cfg.define_knob(knob("parts"), parts);
-    parts_ = k_.cfg.value(knob("parts"));
-  }
+  const bool few = choose_parts(parts);
   k_.cfg.define_knob_json(knob("tile"), tiles);
   define_terms(few);
   k_.cfg.define_knob(knob("stages"), few ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{2, 3, 4, 1});
@@ -257,8 +230,8 @@ void DeviceContraction::tile_outputs() {
   order.push_back(column);
   k_.reorder(name, order);
   k_.step(schedule::Vectorize{name, column});
-  const int64_t in_rows = stage_.data[static_cast<size_t>(roles_.rows)].extent;
-  const int64_t in_columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
+  const int64_t in_rows = row_of(stage_).extent;
+  const int64_t in_columns = column_of(stage_).extent;
   const int64_t outside = in_rows * in_columns == 0 ? 0 : stage_.elements / in_rows / in_columns * parts_;
   bind_tiles(k_, name, outer, i + ".o", vectors + ".o",
              {outside, in_rows, std::ranges::min(kTiles, {}, &Tile::rows).rows});
@@ -272,7 +245,7 @@ void DeviceContraction::tile_sums() {
   k_.step(schedule::ComputeAt{sums_, name_, thread_});
   std::vector<std::string> order = tiled_.terms;
   const auto next = order.end() - 1 - static_cast<ptrdiff_t>(whole_);
-  std::vector<std::string> inner{split(sums_, *next, k_.cfg.factor(knob("terms")))};
+  std::vector<std::string> inner{split(sums_, *next, factor("terms"))};
   inner.insert(inner.end(), next + 1, order.end());
   terms_ = *next + ".o";
   order.erase(next, order.end());
@@ -282,8 +255,7 @@ void DeviceContraction::tile_sums() {
   for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d)
     if (d != roles_.rows && d != roles_.lanes) order.push_back(stage_.data[static_cast<size_t>(d)].name);
   // Of the whole domain the columns would be too long to be written out.
-  const std::string i = stage_.data[static_cast<size_t>(roles_.rows)].name,
-                    j = stage_.data[static_cast<size_t>(roles_.lanes)].name;
+  const std::string i = row_of(stage_).name, j = column_of(stage_).name;
   const std::string column = split(sums_, j, tile(3));
   order.insert(order.end(), {i, j + ".o", column});
   k_.reorder(sums_, order);

@@ -19,10 +19,8 @@
 #include <algorithm>
 #include <array>
 
-#include "autotune/sketch/contraction.h"
-#include "autotune/sketch/device.h"
+#include "autotune/sketch/device_product.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 #include "src/ir/async_copies.h"
 #include "src/ir/group_products.h"
 #include "src/ir/walk.h"
@@ -125,16 +123,10 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
   return form;
 }
 
-class GroupContraction {
+class GroupContraction : DeviceProduct {
  public:
   GroupContraction(Sketch& sketch, const Group& group)
-      : k_(sketch),
-        group_(group),
-        stage_(sketch.graph.at(group.anchor)),
-        root_(sketch.graph.at(group.root)),
-        roles_(*roles_of(sketch.graph, group.anchor)),
-        form_(*form_of(sketch.graph, stage_, roles_)),
-        sums_(whole_sums(stage_, roles_)) {}
+      : DeviceProduct(sketch, group), form_(*form_of(sketch.graph, stage_, roles_)) {}
 
   void run() {
     std::vector<std::string> tiles;
@@ -143,52 +135,41 @@ class GroupContraction {
     const int64_t processors = processors_of(k_.target);
     const std::vector<int64_t> parts =
         parts_of_product(stage_, roles_, processors, form_.terms, form_.filled ? Ends::kFilled : Ends::kWhole);
-    few_ = parts.size() > 1;
-    if (few_) k_.cfg.define_knob(knob("parts"), parts);
+    few_ = choose_parts(parts);
     k_.cfg.define_knob_json(knob("tile"), tiles);
     k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{4, 3, 2});
     std::vector<int64_t> blocks{kEachTile, processors, 2 * processors};
     if (form_.boxes) blocks.pop_back();
     if (!few_) k_.cfg.define_knob(knob("blocks"), blocks);
     if (form_.rounds && !form_.turns && !few_) k_.cfg.define_knob(knob("rounded"), std::vector<int64_t>{0, 1});
-    rounded_ = form_.turns || (form_.rounds && !few_ && k_.cfg.value(knob("rounded")) == 1);
-    parts_ = few_ ? k_.cfg.value(knob("parts")) : 1;
+    rounded_ = form_.turns || (form_.rounds && !few_ && value("rounded") == 1);
     const std::string apart = read_apart(k_, group_, roles_);
-    if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, form_.terms);
+    if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, form_.terms);
     const bool staged = !at_root() && is_staged();
     const std::vector<std::string> copies =
-        rounded_ ? share_rounded(apart) : share_operands(k_, group_, roles_, sums_.stage, apart);
+        rounded_ ? share_rounded(apart) : share_operands(k_, group_, roles_, tiled_.stage, apart);
     if (staged)
       stage_epilogue();
     else if (!at_root())
       tile_epilogue();
     const std::string terms = tile_sums();
     for (const std::string& copy : copies) {
-      k_.step(schedule::ComputeAt{copy, sums_.stage, terms});
+      k_.step(schedule::ComputeAt{copy, tiled_.stage, terms});
       k_.step(schedule::Swizzle{copy, "auto"});
     }
-    k_.step(schedule::Pipeline{sums_.stage, terms, k_.cfg.factor(knob("stages")), "auto"});
+    k_.step(schedule::Pipeline{tiled_.stage, terms, factor("stages"), "auto"});
     const bool roles = form_.boxes && &stage_ == &root_;
     if (roles) k_.cfg.define_knob(knob("producer"), std::vector<int64_t>{0, 1});
     const bool several = stage_.sums.back().extent > parts_ * form_.terms;  // tiles, of which some come ahead
-    if (roles && several && k_.cfg.value(knob("producer")) == 1) k_.step(schedule::Roles{sums_.stage, 1, {}, 0, 0});
+    if (roles && several && value("producer") == 1) k_.step(schedule::Roles{tiled_.stage, 1, {}, 0, 0});
     if (parts_ > 1) add_parts(k_, group_);
   }
 
  private:
-  std::string knob(const char* what) const { return stage_.name + "." + what; }
-  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by) {
-    k_.step(schedule::Split{stage, loop, std::move(by), {}, ir::Tail::kAuto});
-    return loop + ".i";
-  }
-  const std::string& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)].name; }
-  const std::string& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)].name; }
-  bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
   // The axes of the root whose tiles are not of the product.
   std::vector<std::string> outer_of_root() const {
-    std::vector<std::string> outer;
-    for (const int d : roles_.outer) outer.push_back(root_.data[static_cast<size_t>(d)].name);
-    if (roles_.share >= 0) outer.push_back(root_.data[static_cast<size_t>(roles_.share)].name);
+    std::vector<std::string> outer = outer_axes(root_);
+    if (has_lines()) outer.push_back(line_of(root_));
     return outer;
   }
   std::vector<std::string> share_rounded(const std::string& apart);
@@ -200,23 +181,16 @@ class GroupContraction {
                         const std::vector<std::string>& tiles);
   std::string tile_sums();
 
-  Sketch& k_;
-  const Group& group_;
-  const Stage& stage_;
-  const Stage& root_;
-  const Roles roles_;
   const Form form_;
-  TiledSums sums_;
   bool few_ = false;      // tiles
   bool rounded_ = false;  // before the product begins
-  int64_t parts_ = 1;
 };
 
 // The loop of a block's tile.
 std::string GroupContraction::bind_blocks(const std::string& stage, const std::vector<std::string>& tiles) {
   const std::string tile = k_.fuse(stage, tiles);
   k_.bind(stage, tile, "blockIdx.x");
-  k_.step(schedule::Persistent{stage, tile, few_ ? schedule::Factor(kEachTile) : k_.cfg.factor(knob("blocks"))});
+  k_.step(schedule::Persistent{stage, tile, few_ ? schedule::Factor(kEachTile) : factor("blocks")});
   return tile + ".i";
 }
 
@@ -227,14 +201,13 @@ bool GroupContraction::is_staged() {
   if (!root_.type.is_packed() && columns * root_.type.bytes() % kVectorBytes == 0)
     values.insert(root_.type.bytes() < 4 ? values.begin() : values.end(), 1);
   k_.cfg.define_knob(knob("staged"), values);
-  const int64_t vectors = form_.product->m * k_.cfg.value(knob("tile"), 1) * root_.type.bytes() / kVectorBytes;
-  return k_.cfg.value(knob("staged")) == 1 && vectors >= kThreads;
+  const int64_t vectors = form_.product->m * value("tile", 1) * root_.type.bytes() / kVectorBytes;
+  return value("staged") == 1 && vectors >= kThreads;
 }
 
 void GroupContraction::tile_epilogue() {
-  const std::string &name = root_.name, i = row_of(root_), j = column_of(root_);
-  const std::string row = split(name, i, k_.cfg.factor(knob("tile"), 0)),
-                    column = split(name, j, k_.cfg.factor(knob("tile"), 1));
+  const std::string &name = root_.name, i = row_of(root_).name, j = column_of(root_).name;
+  const std::string row = split(name, i, tile(0)), column = split(name, j, tile(1));
   std::vector<std::string> tiles = outer_of_root();
   tiles.insert(tiles.end(), {i + ".o", j + ".o"});
   compute_by_lanes(name, row, column, tiles);
@@ -246,12 +219,11 @@ std::vector<std::string> GroupContraction::share_rounded(const std::string& apar
   for (const Operand* operand : {&roles_.broadcast, &roles_.vectors}) {
     const bool turned = (operand == &roles_.broadcast ? form_.left : form_.right) == Along::kAcross;
     const std::string& name = k_.graph.at(operand->source).name;
-    const std::string& reader = operand == &roles_.broadcast && !apart.empty() ? apart : sums_.stage;
-    const std::string rounded = k_.s.nest().unique_name(name + ".global");
+    const std::string& reader = operand == &roles_.broadcast && !apart.empty() ? apart : tiled_.stage;
     std::vector<std::string> axes;
     for (size_t d = 0; turned && d < operand->read->at().size(); ++d) axes.push_back("ax" + std::to_string(d));
     if (turned) std::swap(axes[axes.size() - 2], axes.back());
-    k_.step(schedule::CacheRead{name, ir::Scope::kGlobal, {reader}, axes});
+    const std::string rounded = k_.cache_read(name, {reader}, ir::Scope::kGlobal, axes);
     std::vector<std::string> loops = data_loops(k_.s, rounded);
     const std::string last = loops.back(), sector = turned ? split(rounded, last, kSector) : last,
                       element = split(rounded, sector, kRoundedAtOnce);
@@ -266,8 +238,7 @@ std::vector<std::string> GroupContraction::share_rounded(const std::string& apar
     k_.bind(rounded, all + ".o", "blockIdx.x");
     if (turned) k_.step(schedule::Unroll{rounded, sector + ".o"});
     k_.step(schedule::Vectorize{rounded, element});
-    copies.push_back(k_.s.nest().unique_name(rounded + ".shared"));
-    k_.step(schedule::CacheRead{rounded, ir::Scope::kShared, {reader}});
+    copies.push_back(k_.cache_read(rounded, {reader}, ir::Scope::kShared));
   }
   if (!apart.empty()) k_.step(schedule::ComputeInline{apart});
   return copies;
@@ -297,11 +268,10 @@ void GroupContraction::compute_by_lanes(const std::string& name, const std::stri
 
 // All threads copy the tile, whose rows in shared memory are 16 bytes longer: eight of them lie in different banks.
 void GroupContraction::stage_epilogue() {
-  const std::string &name = root_.name, i = row_of(root_), j = column_of(root_);
-  const int64_t bytes = root_.type.bytes(), rows = k_.cfg.value(knob("tile"), 0),
-                columns = k_.cfg.value(knob("tile"), 1), lanes = kVectorBytes / bytes;
-  const std::string kept = k_.s.nest().unique_name(name + ".shared");
-  k_.step(schedule::CacheWrite{name, ir::Scope::kShared});
+  const std::string &name = root_.name, i = row_of(root_).name, j = column_of(root_).name;
+  const int64_t bytes = root_.type.bytes(), rows = value("tile", 0), columns = value("tile", 1),
+                lanes = kVectorBytes / bytes;
+  const std::string kept = k_.cache_write(name, ir::Scope::kShared);
 
   const std::string row = split(name, i, rows), lane = split(name, j, lanes),
                     vector = split(name, j + ".o", columns / lanes);
@@ -328,19 +298,19 @@ void GroupContraction::stage_epilogue() {
 
 // The loop over tiles of terms.
 std::string GroupContraction::tile_sums() {
-  const std::string& name = sums_.stage;
-  std::vector<std::string> order = sums_.outer;
-  if (roles_.share >= 0) order.push_back(stage_.data[static_cast<size_t>(roles_.share)].name);
-  std::string row = row_of(stage_), column = column_of(stage_);
+  const std::string& name = tiled_.stage;
+  std::vector<std::string> order = tiled_.outer;
+  if (has_lines()) order.push_back(line_of(stage_));
+  std::string row = row_of(stage_).name, column = column_of(stage_).name;
   const std::string group = row + ".i.o";
   if (at_root()) {
     order.insert(order.end(), {row + ".o", column + ".o"});
-    row = split(name, split(name, row, k_.cfg.factor(knob("tile"), 0)), form_.product->m);
-    column = split(name, column, k_.cfg.factor(knob("tile"), 1));
+    row = split(name, split(name, row, tile(0)), form_.product->m);
+    column = split(name, column, tile(1));
   }
   const std::vector<std::string> tiles = order;
   if (at_root()) order.push_back(group);
-  order.insert(order.end(), sums_.terms.begin(), sums_.terms.end());
+  order.insert(order.end(), tiled_.terms.begin(), tiled_.terms.end());
   const std::string last = order.back(), inner = split(name, last, form_.terms),
                     term = split(name, inner, form_.product->k);
   order.back() = last + ".o";
@@ -351,7 +321,7 @@ std::string GroupContraction::tile_sums() {
     k_.bind(name, group, "threadIdx.y");
   }
   std::string product(form_.product->name);
-  product.replace(product.find("n8"), 2, "n" + std::to_string(k_.cfg.value(knob("tile"), 1)));
+  product.replace(product.find("n8"), 2, "n" + std::to_string(value("tile", 1)));
   k_.step(schedule::Tensorize{name, row, product});
   return last + ".o";
 }

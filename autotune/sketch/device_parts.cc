@@ -12,7 +12,6 @@
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -82,7 +81,7 @@ TiledSums parts_of_sums(Sketch& sketch, const Stage& stage, const Roles& roles, 
   const Axis& sum = stage.sums[which];
   const int64_t tile = which + 1 == stage.sums.size() ? unit : 1;
   const int64_t part = ceil_div(ceil_div(sum.extent, parts), tile) * tile;
-  sketch.step(schedule::Split{stage.name, sum.name, part, {}, ir::Tail::kAuto});
+  sketch.split(stage.name, sum.name, part);
   sums.stage = rfactor(sketch, stage.name, sum.name + ".o", 0);
   sums.outer.insert(sums.outer.begin(), data_loops(sketch.s, sums.stage).front());
   sums.terms = sum_loops(sketch.s, sums.stage);
@@ -98,7 +97,7 @@ void add_parts(Sketch& sketch, const Group& group) {
   std::vector<std::string> loops = data_loops(sketch.s, root.name);
   const std::string column = loops.back();
   if (vector > 1) {
-    sketch.step(schedule::Split{root.name, column, vector, {}, ir::Tail::kAuto});
+    sketch.split(root.name, column, vector);
     loops.back() += ".o";
   }
   if (group.anchor == group.root && vector > 1) {
@@ -115,7 +114,7 @@ void add_parts(Sketch& sketch, const Group& group) {
     std::vector<std::string> order = data_loops(sketch.s, stage.name);
     const std::string inner = order.back();
     if (vector > 1) {
-      sketch.step(schedule::Split{stage.name, inner, vector, {}, ir::Tail::kAuto});
+      sketch.split(stage.name, inner, vector);
       order.back() += ".o";
       order.insert(order.end(), {part, inner + ".i"});
       sketch.reorder(stage.name, order);

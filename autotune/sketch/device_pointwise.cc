@@ -114,7 +114,7 @@ void compute_at_thread(Sketch& sketch, const std::string& sum, const std::string
   sketch.step(schedule::ComputeAt{sum, root, loop});
   if (!wide) return;
   const std::string last = data_loops(sketch.s, sum).back();
-  sketch.step(schedule::Split{sum, last, sketch.cfg.factor(root + ".vector"), {}, ir::Tail::kAuto});
+  sketch.split(sum, last, sketch.cfg.factor(root + ".vector"));
   sketch.step(schedule::Vectorize{sum, last + ".i"});
 }
 
@@ -157,12 +157,12 @@ void apply_device_pointwise(Sketch& sketch, const Group& group) {
   std::string all = sketch.fuse(stage.name, loops);
   if (anywhere > 1) {
     sketch.cfg.define_knob(stage.name + ".vector", up_to(stage.elements, {anywhere, anywhere / 2, 1}));
-    sketch.step(schedule::Split{stage.name, all, sketch.cfg.factor(stage.name + ".vector"), {}, ir::Tail::kAuto});
+    sketch.split(stage.name, all, sketch.cfg.factor(stage.name + ".vector"));
     sketch.step(schedule::Vectorize{stage.name, all + ".i"});
     all += ".o";
   } else if (stage.type.is_packed()) {
     sketch.cfg.define_knob(stage.name + ".neighbours", {8, 2, 4});
-    sketch.step(schedule::Split{stage.name, all, sketch.cfg.factor(stage.name + ".neighbours"), {}, ir::Tail::kAuto});
+    sketch.split(stage.name, all, sketch.cfg.factor(stage.name + ".neighbours"));
     all += ".o";
   }
   share(sketch, stage.name, all, sketch.cfg.factor(stage.name + ".threads"));

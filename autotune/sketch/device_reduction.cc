@@ -10,7 +10,6 @@
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -71,7 +70,7 @@ Row as_one_row(Sketch& sketch, const std::string& stage, const Vectors& vectors)
   std::vector<std::string> loops = sum_loops(sketch.s, stage);
   const std::string last = loops.back();
   if (vectors.lanes == 1) return {sketch.fuse(stage, loops), ""};
-  sketch.step(schedule::Split{stage, last, vectors.lanes, {}, ir::Tail::kAuto});
+  sketch.split(stage, last, vectors.lanes);
   loops.back() += ".o";
   return {sketch.fuse(stage, loops), last + ".i"};
 }
@@ -84,26 +83,17 @@ const Axis& sum_of_parts(const Stage& stage) {
 // Of neighbours that a loop of their own goes through.
 void share_neighbours(Sketch& sketch, const std::string& stage, const std::string& terms, const std::string& neighbours,
                       const schedule::Factor& threads, const Vectors& vectors) {
-  std::vector<std::string> copies;
-  for (const std::string& source : vectors.sources) {
-    copies.push_back(sketch.s.nest().unique_name(source + ".local"));
-    sketch.step(schedule::CacheRead{source, ir::Scope::kLocal, {stage}});
-  }
+  const std::vector<std::string> copies = keep_in_registers(sketch, stage, vectors.sources);
   share(sketch, stage, terms, threads);
   sketch.step(schedule::Unroll{stage, neighbours});
-  for (const std::string& copy : copies) {
-    const std::string last = data_loops(sketch.s, copy).back();
-    sketch.step(schedule::ComputeAt{copy, stage, terms + ".i"});
-    sketch.step(schedule::Split{copy, last, vectors.lanes, {}, ir::Tail::kAuto});
-    sketch.step(schedule::Vectorize{copy, last + ".i"});
-  }
+  for (const std::string& copy : copies) load_vectors(sketch, copy, {stage, terms + ".i"}, vectors.lanes);
 }
 
 void sum_rows(Sketch& sketch, const std::string& stage, const std::vector<std::string>& data, const std::string& terms,
               const std::string& knobs, const Vectors& vectors, const std::string& neighbours = {}) {
   if (!data.empty()) {
     const std::string rows = sketch.fuse(stage, data);
-    sketch.step(schedule::Split{stage, rows, sketch.cfg.factor(knobs + ".rows"), {}, ir::Tail::kAuto});
+    sketch.split(stage, rows, sketch.cfg.factor(knobs + ".rows"));
     sketch.bind(stage, rows + ".o", "blockIdx.x");
     sketch.bind(stage, rows + ".i", "threadIdx.y");
   }

@@ -19,7 +19,6 @@
 #include <map>
 
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -68,7 +67,7 @@ bool fits(const Stage& stage, const Stage& root, size_t rows) {
 // where S has as many elements as there are rows.
 bool reads_own_rows(const Graph& graph, const Group& group, const Stage& stage, size_t rows) {
   return std::ranges::all_of(stage.reads, [&](const Access& read) {
-    if (!std::ranges::count(group.members, read.stage)) return true;
+    if (!group.has(read.stage)) return true;
     for (size_t d = 0; d < rows; ++d)
       if (!is_axis(read.at()[d], stage.data[d])) return false;
     return true;
@@ -105,7 +104,7 @@ bool finds_largest(const Graph& graph, const Stage& stage) {
 // Whether several of the group's stages read the same rows of one that is not theirs.
 bool is_shared_row(const Graph& graph, const Group& group, int source, size_t rows) {
   const Stage& from = graph.at(source);
-  if (std::ranges::count(group.members, source) || from.type.is_packed() || from.shape.size() != rows + 1 ||
+  if (group.has(source) || from.type.is_packed() || from.shape.size() != rows + 1 ||
       from.shape.back() * from.type.bytes() > kMostKept)
     return false;
   int readers = 0;
@@ -163,7 +162,7 @@ void keep(Sketch& sketch, const std::string& stage, const std::string& root, con
   sketch.step(schedule::SetScope{stage, ir::Scope::kShared});
   std::string column = data_loops(sketch.s, stage).back();
   if (lanes > 1) {
-    sketch.step(schedule::Split{stage, column, lanes, {}, ir::Tail::kAuto});
+    sketch.split(stage, column, lanes);
     sketch.step(schedule::Vectorize{stage, column + ".i"});
     column += ".o";
   }
@@ -214,7 +213,7 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   const std::string row = sketch.fuse(root.name, rows);
   sketch.bind(root.name, row, "blockIdx.x");
   if (!narrow && wide) {
-    sketch.step(schedule::Split{root.name, column, lanes, {}, ir::Tail::kAuto});
+    sketch.split(root.name, column, lanes);
     sketch.step(schedule::Vectorize{root.name, column + ".i"});
   }
   if (!narrow) share(sketch, root.name, wide ? column + ".o" : column, threads);
@@ -225,8 +224,7 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
     std::vector<std::string> readers;
     for (int member : group.members)
       if (std::ranges::count(sketch.graph.at(member).direct, source)) readers.push_back(sketch.graph.at(member).name);
-    kept[name] = sketch.s.nest().unique_name(name + ".shared");
-    sketch.step(schedule::CacheRead{name, ir::Scope::kShared, readers});
+    kept[name] = sketch.cache_read(name, readers, ir::Scope::kShared);
   }
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
     const Stage& stage = sketch.graph.at(*member);

@@ -16,7 +16,6 @@
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
 #include "autotune/sketch/transposed.h"
-#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -70,13 +69,10 @@ void apply_device_transposed(Sketch& sketch, const Group& group) {
   const std::string i = stage.data[reads.along].name, j = stage.data.back().name;
   sketch.cfg.define_knob_json(name + ".tile", tiles_of(stage, processors_of(sketch.target)));
   std::vector<std::string> copies, outer;
-  for (const int source : reads.sources) {
-    copies.push_back(sketch.s.nest().unique_name(sketch.graph.at(source).name + ".shared"));
-    sketch.step(schedule::CacheRead{sketch.graph.at(source).name, ir::Scope::kShared, {name}});
-  }
+  for (const int source : reads.sources)
+    copies.push_back(sketch.cache_read(sketch.graph.at(source).name, {name}, ir::Scope::kShared));
   const auto split = [&](const std::string& axis, int part) {
-    sketch.step(schedule::Split{name, axis, sketch.cfg.factor(name + ".tile", part), {}, ir::Tail::kAuto});
-    return axis + ".i";
+    return sketch.split(name, axis, sketch.cfg.factor(name + ".tile", part)).inner;
   };
   const std::string rows = split(i, 0), row = split(rows, 3), lanes = split(j, 2), vectors = j + ".o",
                     column = split(vectors, 1);

@@ -14,10 +14,8 @@
 // end, which takes operands that are filled there with zeros: in shared memory of their own (schedule/filled.h).
 #include <algorithm>
 
-#include "autotune/sketch/contraction.h"
-#include "autotune/sketch/device.h"
+#include "autotune/sketch/device_product.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 
@@ -48,8 +46,7 @@ bool fills_operands(const Graph& graph, const Group& group, const Roles& roles) 
   const auto fills = [&](const Operand& operand) {
     if (operand.through < 0) return graph.at(operand.source).bodies.size() <= 1;
     const Stage& stage = graph.at(operand.through);
-    return std::ranges::find(group.members, operand.through) != group.members.end() && stage.sums.empty() &&
-           stage.bodies.size() == 1;
+    return group.has(operand.through) && stage.sums.empty() && stage.bodies.size() == 1;
   };
   return fills(roles.broadcast) && fills(roles.vectors);
 }
@@ -73,26 +70,20 @@ Tile in_lines(const Tile& tile, int64_t rows, int64_t lines, int64_t least) {
   return best;
 }
 
-class WarpContraction {
+class WarpContraction : DeviceProduct {
  public:
   WarpContraction(Sketch& sketch, const Group& group)
-      : k_(sketch),
-        group_(group),
-        stage_(sketch.graph.at(group.anchor)),
-        root_(sketch.graph.at(group.root)),
-        roles_(*roles_of(sketch.graph, group.anchor)),
-        product_(*product_of(sketch.graph, group)),
-        sums_(whole_sums(stage_, roles_)) {}
+      : DeviceProduct(sketch, group), product_(*product_of(sketch.graph, group)) {}
 
   void run() {
     define_knobs();
     const std::string apart = read_apart(k_, group_, roles_);
-    if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, k_.cfg.value(knob("terms")));
-    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage, apart);
+    if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, value("terms"));
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, tiled_.stage, apart);
     if (!at_root()) tile_epilogue();
     tile_sums();
     for (const std::string& copy : copies) {
-      k_.step(schedule::ComputeAt{copy, sums_.stage, terms_});
+      k_.step(schedule::ComputeAt{copy, tiled_.stage, terms_});
       const bool first = &copy == &copies.front();
       if (copies.size() == 2 &&
           (first ? lies_across(roles_.broadcast, roles_.rows) : lies_across(roles_.vectors, roles_.lanes)))
@@ -100,36 +91,19 @@ class WarpContraction {
       else
         k_.step(schedule::Swizzle{copy, "auto"});
     }
-    k_.step(schedule::Pipeline{sums_.stage, terms_, k_.cfg.factor(knob("stages")), "auto"});
+    k_.step(schedule::Pipeline{tiled_.stage, terms_, factor("stages"), "auto"});
     if (parts_ > 1) add_parts(k_, group_);
   }
 
  private:
-  std::string knob(const char* what) const { return stage_.name + "." + what; }
-  schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
-  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by,
-                    ir::Tail tail = ir::Tail::kAuto) {
-    k_.step(schedule::Split{stage, loop, std::move(by), {}, tail});
-    return loop + ".i";
-  }
   // By the size of a product, which is one of a short axis too.
   std::string product(const std::string& loop, int size, const Axis& axis) {
-    return split(sums_.stage, loop, size, axis.extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
-  }
-  bool has_lines() const { return roles_.share >= 0; }
-  std::string line_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.share)].name; }
-  std::vector<std::string> outer_axes(const Stage& stage) const {
-    std::vector<std::string> outer;
-    for (int d : roles_.outer) outer.push_back(stage.data[static_cast<size_t>(d)].name);
-    return outer;
+    return split(tiled_.stage, loop, size, axis.extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
   }
   // The loop over the parts of a block's rows, each of a warp.
   std::string parts(const std::string& stage, const std::string& line, const std::string& rows) {
     return has_lines() ? k_.fuse(stage, {line + ".o", rows}) : rows;
   }
-  const Axis& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)]; }
-  const Axis& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)]; }
-  bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
   bool fills() const { return fills_operands(k_.graph, group_, roles_); }
 
   std::vector<std::string> tiles() const;
@@ -150,14 +124,7 @@ class WarpContraction {
   void tile_epilogue();
   void tile_sums();
 
-  Sketch& k_;
-  const Group& group_;
-  const Stage& stage_;
-  const Stage& root_;
-  const Roles roles_;
   const ir::WarpProduct& product_;
-  TiledSums sums_;
-  int64_t parts_ = 1;
   std::string terms_;
 };
 
@@ -191,14 +158,11 @@ void WarpContraction::define_knobs() {
   if (terms.empty()) terms.push_back(product_.k);
   const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), std::ranges::max(terms),
                                                       fills() ? Ends::kFilled : Ends::kWhole);
-  if (parts.size() > 1) {
-    k_.cfg.define_knob(knob("parts"), parts);
-    parts_ = k_.cfg.value(knob("parts"));
-    if (terms.size() > 2) terms.pop_back();
-  }
+  const bool few = choose_parts(parts);
+  if (few && terms.size() > 2) terms.pop_back();
   k_.cfg.define_knob_json(knob("tile"), tiles());
   k_.cfg.define_knob(knob("terms"), terms);
-  k_.cfg.define_knob(knob("stages"), parts.size() > 1 ? std::vector<int64_t>{3, 4} : std::vector<int64_t>{3, 4, 2, 1});
+  k_.cfg.define_knob(knob("stages"), few ? std::vector<int64_t>{3, 4} : std::vector<int64_t>{3, 4, 2, 1});
 }
 
 // The innermost of them.
@@ -241,9 +205,9 @@ void WarpContraction::tile_epilogue() {
 }
 
 void WarpContraction::tile_sums() {
-  const std::string& name = sums_.stage;
+  const std::string& name = tiled_.stage;
   std::string i = row_of(stage_).name, j = column_of(stage_).name;
-  std::vector<std::string> outer = sums_.outer, order;
+  std::vector<std::string> outer = tiled_.outer, order;
   std::string lines = has_lines() ? line_of(stage_) : "", line;
   if (at_root() && has_lines()) {
     outer.push_back(lines + ".o");
@@ -261,8 +225,8 @@ void WarpContraction::tile_sums() {
                     column = product(part_columns, product_.n, column_of(stage_));
   if (has_lines()) order.push_back(lines + ".o");
   order.insert(order.end(), {i + ".o", j + ".o"});
-  std::vector<std::string> sums = sums_.terms;
-  const std::string last = sums.back(), inner = split(name, last, k_.cfg.factor(knob("terms")));
+  std::vector<std::string> sums = tiled_.terms;
+  const std::string last = sums.back(), inner = split(name, last, factor("terms"));
   const std::string term = product(inner, product_.k, stage_.sums.back());
   sums.back() = last + ".o";
   order.insert(order.end(), sums.begin(), sums.end());

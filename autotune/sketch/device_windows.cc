@@ -12,7 +12,6 @@
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 #include "src/ir/interval.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -97,7 +96,7 @@ int anchor_of(const Graph& graph, int root) {
 }
 
 void split_lanes(Sketch& sketch, const std::string& stage, const std::string& column, const schedule::Factor& lanes) {
-  sketch.step(schedule::Split{stage, column, lanes, {}, ir::Tail::kAuto});
+  sketch.split(stage, column, lanes);
   sketch.step(schedule::Vectorize{stage, column + ".i"});
 }
 
@@ -140,14 +139,12 @@ void apply_device_windows(Sketch& sketch, const Group& group) {
     copy = sketch.graph.at(of.through).name;
     sketch.step(schedule::SetScope{copy, ir::Scope::kLocal});
   } else {
-    const std::string& source = sketch.graph.at(of.source).name;
-    copy = sketch.s.nest().unique_name(source + ".local");
-    sketch.step(schedule::CacheRead{source, ir::Scope::kLocal, {sums.name}});
+    copy = sketch.cache_read(sketch.graph.at(of.source).name, {sums.name}, ir::Scope::kLocal);
   }
   std::vector<std::string> loops = data_loops(sketch.s, root.name);
   const std::string c = loops.back(), x = loops[loops.size() - 2];
   split_lanes(sketch, root.name, c, lanes);
-  sketch.step(schedule::Split{root.name, x, together, {}, ir::Tail::kAuto});
+  sketch.split(root.name, x, together);
   loops.resize(loops.size() - 2);
   loops.insert(loops.end(), {x + ".o", c + ".o"});
   std::vector<std::string> order = loops;

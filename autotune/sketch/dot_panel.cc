@@ -16,7 +16,7 @@ namespace tw::autotune::sketch {
 bool vectorize_dot_panel(Sketch& sketch, const DotPanel& panel) {
   const auto split = [&](const std::string& loop, int64_t by) {
     const bool pads = panel.pads && loop == panel.lane;
-    sketch.step(schedule::Split{panel.stage, loop, schedule::Factor(by), {}, pads ? ir::Tail::kPad : ir::Tail::kAuto});
+    sketch.split(panel.stage, loop, by, pads ? ir::Tail::kPad : ir::Tail::kAuto);
   };
   const std::string lane = panel.lane + ".i";
   if (panel.lanes_in_place) {

@@ -71,7 +71,7 @@ void sum_in_vectors(Sketch& sketch, const std::string& stage, const Place& at, i
   std::vector<std::string> order = data_loops(sketch.s, stage), sums = sum_loops(sketch.s, stage);
   std::erase_if(order, [&](const std::string& loop) { return std::ranges::count(together, loop) > 0; });
   const std::string axis = sums.back();
-  sketch.step(schedule::Split{stage, axis, schedule::Factor(width), {}, ir::Tail::kAuto});
+  sketch.split(stage, axis, width);
   if (!together.empty()) {
     sums.back() = axis + ".o";
     order.insert(order.end(), sums.begin(), sums.end());

@@ -43,7 +43,7 @@ bool is_worth_it(const Graph& graph, const Stage& stage, size_t first, const Acc
 
 std::optional<Group> match_pixels(const Graph& graph, int root) {
   const Stage& last = graph.at(root);
-  const int sum = last.reduces() ? root : last.kind == StageKind::kPointwise ? summed_in_place(graph, root) : -1;
+  const int sum = sum_of_root(graph, root);
   if (sum == -1 || last.bodies.size() != 1 || last.type.is_packed()) return std::nullopt;
   const Stage& stage = graph.at(sum);
   const size_t first = stage.bodies.size() == 1 && !stage.gathers ? first_channel(stage) : 0;
@@ -51,9 +51,7 @@ std::optional<Group> match_pixels(const Graph& graph, int root) {
   for (const Stage* reader : {&stage, &last})
     for (const Access& read : reader->reads)
       if (read.stage != sum && !is_worth_it(graph, *reader, first, read)) return std::nullopt;
-  Group group{root, sum, {root}};
-  if (sum != root) group.members.insert(group.members.begin(), sum);
-  return group;
+  return group_of_sum(root, sum);
 }
 
 void apply_pixels(Sketch& sketch, const Group& group) {
@@ -66,9 +64,6 @@ void apply_pixels(Sketch& sketch, const Group& group) {
     std::vector<std::string> channels;
     for (size_t d = first; d < of.data.size(); ++d) channels.push_back(of.data[d].name);
     return channels;
-  };
-  const auto split = [&](const std::string& of, const std::string& axis, schedule::Factor by) {
-    sketch.step(schedule::Split{of, axis, by, {}, ir::Tail::kAuto});
   };
   const auto finish = [&](const std::string& of, std::vector<std::string> order, const std::vector<std::string>& out,
                           const std::string& lane) {
@@ -87,11 +82,11 @@ void apply_pixels(Sketch& sketch, const Group& group) {
   std::string lane = root.data[pixels].name;
   if (outer.empty()) {
     sketch.cfg.define_knob(knob("tasks"), up_to(row, {16, 2, 4, 64}));
-    sketch.step(schedule::Split{root.name, lane, {}, sketch.cfg.factor(knob("tasks")), ir::Tail::kAuto});
+    sketch.split_in(root.name, lane, sketch.cfg.factor(knob("tasks")));
     outer.push_back(lane + ".o");
     lane += ".i";
   }
-  split(root.name, lane, width);
+  sketch.split(root.name, lane, width);
   std::vector<std::string> order = outer;
   order.push_back(lane + ".o");
   finish(root.name, order, names(root), lane);
@@ -103,7 +98,7 @@ void apply_pixels(Sketch& sketch, const Group& group) {
   layout.insert(layout.end(), written.begin(), written.end());
   layout.push_back(stage.data[pixels].name);
   sketch.step(schedule::TransformLayout{sums, layout, ""});
-  split(sums, stage.data[pixels].name, width);
+  sketch.split(sums, stage.data[pixels].name, width);
   around.push_back(stage.data[pixels].name + ".o");
   for (const std::string& loop : sum_loops(sketch.s, sums)) written.push_back(loop);
   finish(sums, around, written, stage.data[pixels].name);

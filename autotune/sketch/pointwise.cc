@@ -68,11 +68,11 @@ class Pointwise {
       lane += ".i";
     }
     if (part > kMostVectors * lanes_) {
-      sketch_.step(schedule::Split{stage_.name, lane, schedule::Factor(part), {}, ir::Tail::kAuto});
+      sketch_.split(stage_.name, lane, part);
       outer.push_back(lane + ".o");
       lane += ".i";
     }
-    sketch_.step(schedule::Split{stage_.name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+    sketch_.split(stage_.name, lane, sketch_.cfg.factor(knob("lanes")));
     std::vector<std::string> order = outer;
     order.push_back(lane + ".o");
     order.insert(order.end(), inner.begin(), inner.end());
@@ -125,7 +125,7 @@ class Pointwise {
   }
   void cross(std::vector<std::string>& outer, std::vector<std::string>& inner) {
     const Axis& axis = stage_.data[static_cast<size_t>(crossed_)];
-    sketch_.step(schedule::Split{stage_.name, axis.name, sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
+    sketch_.split(stage_.name, axis.name, sketch_.cfg.factor(knob("rows")));
     outer.push_back(axis.name + ".o");
     inner.push_back(axis.name + ".i");
     sketch_.step(schedule::Unroll{stage_.name, axis.name + ".i"});
@@ -134,7 +134,7 @@ class Pointwise {
   // Threads take shares of the one row.
   std::vector<std::string> chunk(const std::string& loop) {
     sketch_.cfg.define_knob(knob("tasks"), up_to(stage_.elements, {16, 2, 4, 64}));
-    sketch_.step(schedule::Split{stage_.name, loop, {}, sketch_.cfg.factor(knob("tasks")), ir::Tail::kAuto});
+    sketch_.split_in(stage_.name, loop, sketch_.cfg.factor(knob("tasks")));
     return {loop + ".o"};
   }
 
@@ -171,7 +171,7 @@ void Pointwise::over_short_axes(const ShortAxes& axes) {
   std::string lane = stage_.data[axes.next].name;
   int64_t row = stage_.data[axes.next].extent;
   if (axes.digit) {
-    sketch_.step(schedule::Split{stage_.name, lane, schedule::Factor(axes.elements), {}, ir::Tail::kAuto});
+    sketch_.split(stage_.name, lane, axes.elements);
     last.push_back(lane + ".i");
     lane += ".o";
     row /= axes.elements;
@@ -188,7 +188,7 @@ void Pointwise::over_short_axes(const ShortAxes& axes) {
   sketch_.cfg.define_knob(knob("vectors"), {1, 2, 4});
   const int64_t unit = fused && axes.cycles ? std::lcm(axes.elements, lanes) : lanes;
   const int64_t width = std::min(unit > lanes ? unit : unit * sketch_.cfg.value(knob("vectors")), row);
-  sketch_.step(schedule::Split{stage_.name, lane, schedule::Factor(width), {}, ir::Tail::kAuto});
+  sketch_.split(stage_.name, lane, width);
   std::vector<std::string> order = outer;
   order.push_back(lane + ".o");
   order.insert(order.end(), last.begin(), last.end());

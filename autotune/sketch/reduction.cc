@@ -153,17 +153,17 @@ std::vector<std::string> Tiles::root_loops() {
   for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
     if (d != i_ && d != j_) outer.push_back(name(d));
   if (i_ != kNoAxis) {
-    sketch_.step(schedule::Split{root_.name, name(i_), sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
+    sketch_.split(root_.name, name(i_), sketch_.cfg.factor(knob("rows")));
     outer.push_back(name(i_) + ".o");
     inner.push_back(name(i_) + ".i");
   }
   std::string lane = name(j_);
   if (long_) {
-    sketch_.step(schedule::Split{root_.name, lane, sketch_.cfg.factor(knob("block")), {}, ir::Tail::kAuto});
+    sketch_.split(root_.name, lane, sketch_.cfg.factor(knob("block")));
     outer.push_back(lane + ".o");
     lane += ".i";
   }
-  sketch_.step(schedule::Split{root_.name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+  sketch_.split(root_.name, lane, sketch_.cfg.factor(knob("lanes")));
   (long_ ? inner : outer).push_back(lane + ".o");
   inner.push_back(lane + ".i");
   std::vector<std::string> order = outer;
@@ -192,7 +192,7 @@ void Tiles::tile_loops(const std::string& stage) {
   for (int d = 0; d < static_cast<int>(sum_.data.size()); ++d)
     if (d != i_ && d != j_) order.push_back(sum_.data[static_cast<size_t>(d)].name);
   const std::string j = sum_.data[static_cast<size_t>(j_)].name;
-  sketch_.step(schedule::Split{stage, j, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+  sketch_.split(stage, j, sketch_.cfg.factor(knob("lanes")));
   std::string terms;
   const std::vector<std::string> sums = split_sums(stage, &terms);
   order.insert(order.end(), sums.begin(), sums.end());
@@ -215,11 +215,11 @@ std::vector<std::string> Tiles::split_sums(const std::string& stage, std::string
   const std::string last = sums.back();
   const schedule::Factor count = sketch_.cfg.factor(knob("terms"));
   if (sketch_.cfg.value(knob("streams")) == 1) {
-    sketch_.step(schedule::Split{stage, last, {}, count, ir::Tail::kAuto});
+    sketch_.split_in(stage, last, count);
     *terms = last + ".o";
     sums.back() = last + ".i";
   } else {
-    sketch_.step(schedule::Split{stage, last, count, {}, ir::Tail::kAuto});
+    sketch_.split(stage, last, count);
     *terms = last + ".i";
     sums.back() = last + ".o";
   }
@@ -229,14 +229,14 @@ std::vector<std::string> Tiles::split_sums(const std::string& stage, std::string
 
 void Tiles::in_parts() {
   const std::string first = sum_.sums[0].name;
-  sketch_.step(schedule::Split{sum_.name, first, {}, sketch_.cfg.factor(knob("parts")), ir::Tail::kAuto});
+  sketch_.split_in(sum_.name, first, sketch_.cfg.factor(knob("parts")));
   const std::string parts = rfactor(sketch_, sum_.name, first + ".o", 0);
   const schedule::Factor lanes = sketch_.cfg.factor(knob("lanes"));
 
   std::vector<std::string> order = data_loops(sketch_.s, parts);
   const std::string share = order[0], j = order[static_cast<size_t>(j_) + 1];
   order.erase(order.begin() + j_ + 1);
-  sketch_.step(schedule::Split{parts, j, lanes, {}, ir::Tail::kAuto});
+  sketch_.split(parts, j, lanes);
   std::string terms;
   for (const std::string& sum : split_sums(parts, &terms)) order.push_back(sum);
   for (const std::string& loop : {j + ".o", terms, j + ".i"}) order.push_back(loop);
@@ -244,7 +244,7 @@ void Tiles::in_parts() {
   sketch_.step(schedule::Vectorize{parts, j + ".i"});
   sketch_.parallel(parts, share);
 
-  sketch_.step(schedule::Split{root_.name, name(j_), lanes, {}, ir::Tail::kAuto});
+  sketch_.split(root_.name, name(j_), lanes);
   std::vector<std::string> tiles;
   for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
     if (d != j_) tiles.push_back(name(d));
@@ -267,13 +267,9 @@ void Tiles::in_parts() {
 }  // namespace
 
 std::optional<Group> match_reduction(const Graph& graph, int root) {
-  const Stage& last = graph.at(root);
-  int sum = last.reduces() ? root : -1;
-  if (last.kind == StageKind::kPointwise) sum = summed_in_place(graph, root);
+  const int sum = sum_of_root(graph, root);
   if (sum == -1 || lane_axis(graph.at(sum)) == kNoAxis || extents(graph.at(sum).sums) < 1) return std::nullopt;
-  Group group{root, sum, {root}};
-  if (sum != root) group.members.insert(group.members.begin(), sum);
-  return group;
+  return group_of_sum(root, sum);
 }
 
 void apply_reduction(Sketch& sketch, const Group& group) {

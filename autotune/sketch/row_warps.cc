@@ -17,7 +17,6 @@
 
 #include "autotune/sketch/device_rows.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -63,9 +62,9 @@ std::vector<std::string> readers_of(const Graph& graph, const Group& group, int 
   for (int i = 0; i < static_cast<int>(graph.stages.size()); ++i) {
     const Stage& stage = graph.at(i);
     if (!std::ranges::count(stage.direct, source)) continue;
-    const auto is_member = [&](int reader) { return std::ranges::count(group.members, reader) > 0; };
+    const auto is_member = [&](int reader) { return group.has(reader); };
     if (stage.inlined && !std::ranges::all_of(stage.readers, is_member)) return {};
-    if (stage.inlined || is_member(i)) names.push_back(stage.name);
+    if (stage.inlined || group.has(i)) names.push_back(stage.name);
   }
   return names;
 }
@@ -74,7 +73,7 @@ std::vector<std::string> readers_of(const Graph& graph, const Group& group, int 
 std::vector<int> loaded_rows(const Graph& graph, const Group& group, size_t rows, int64_t length) {
   std::vector<int> found;
   for (int source = 0; source < static_cast<int>(graph.stages.size()); ++source) {
-    if (std::ranges::count(group.members, source) || !is_row(graph.at(source), rows, length)) continue;
+    if (group.has(source) || !is_row(graph.at(source), rows, length)) continue;
     const bool summed = std::ranges::any_of(group.members, [&](int member) {
       const Stage& stage = graph.at(member);
       return stage.reduces() && std::ranges::any_of(stage.reads, [&](const Access& r) { return r.stage == source; });
@@ -108,12 +107,12 @@ bool waits(const Sketch& sketch, const Group& group, int member, const RowWarps&
 // The loops of a stage along `axis`: parts of it for warps where they have some each, and lanes, which take neighbours.
 void share_row(Sketch& sketch, const std::string& stage, std::string axis, int64_t warps, int64_t lanes, bool vector) {
   if (warps > 1) {
-    sketch.step(schedule::Split{stage, axis, {}, warps, ir::Tail::kAuto});
+    sketch.split_in(stage, axis, warps);
     sketch.bind(stage, axis + ".o", "threadIdx.y");
     axis += ".i";
   }
   if (lanes > 1) {
-    sketch.step(schedule::Split{stage, axis, lanes, {}, ir::Tail::kAuto});
+    sketch.split(stage, axis, lanes);
     if (vector) sketch.step(schedule::Vectorize{stage, axis + ".i"});
     axis += ".o";
   }
@@ -178,7 +177,7 @@ void apply_row_warps(Sketch& sketch, const Group& group, const RowWarps& of) {
   std::string row = sketch.fuse(root.name, rows);
   if (warps == 1) {
     const int64_t together = of.length / kLanes < of.of_a_lane ? kRowsTogether : kLongRows;
-    sketch.step(schedule::Split{root.name, row, together, {}, ir::Tail::kAuto});
+    sketch.split(root.name, row, together);
     sketch.bind(root.name, row + ".o", "blockIdx.x");
     sketch.bind(root.name, row + ".i", "threadIdx.y");
     row += ".i";
@@ -189,8 +188,7 @@ void apply_row_warps(Sketch& sketch, const Group& group, const RowWarps& of) {
   std::vector<std::string> copies;
   for (int source : of.loaded) {
     const std::string& name = sketch.graph.at(source).name;
-    copies.push_back(sketch.s.nest().unique_name(name + ".warp"));
-    sketch.step(schedule::CacheRead{name, ir::Scope::kWarp, readers_of(sketch.graph, group, source)});
+    copies.push_back(sketch.cache_read(name, readers_of(sketch.graph, group, source), ir::Scope::kWarp));
   }
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
     const Stage& stage = sketch.graph.at(*member);

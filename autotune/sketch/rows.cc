@@ -45,7 +45,7 @@ RootAxes root_axes(const Graph& graph, const Group& group) {
   for (size_t d = 0; d < graph.at(group.root).data.size(); ++d) axes[group.root].push_back(static_cast<int>(d));
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member)
     for (const Access& read : graph.at(*member).reads) {
-      if (std::find(group.members.begin(), group.members.end(), read.stage) == group.members.end()) continue;
+      if (!group.has(read.stage)) continue;
       const bool first = !axes.contains(read.stage);
       std::vector<int>& known = axes[read.stage];
       if (first) known.resize(read.at().size(), kNoAxis);
@@ -150,7 +150,7 @@ std::map<int, std::vector<std::set<int>>> moved_by(const Graph& graph, const Gro
   for (size_t d = 0; d < graph.at(group.root).data.size(); ++d) moved[group.root].push_back({static_cast<int>(d)});
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member)
     for (const Access& read : graph.at(*member).reads) {
-      if (!std::ranges::count(group.members, read.stage)) continue;
+      if (!group.has(read.stage)) continue;
       const std::vector<std::set<int>> own = moved[*member];
       std::vector<std::set<int>>& known = moved[read.stage];
       known.resize(read.at().size());
@@ -190,9 +190,7 @@ Group grown(const Graph& graph, int root, const std::set<int>& before) {
     if (stage.inlined || stage.output || before.contains(i) ||
         (stage.kind != StageKind::kPointwise && stage.kind != StageKind::kReduction))
       continue;
-    const bool inside = std::all_of(stage.readers.begin(), stage.readers.end(), [&](int reader) {
-      return std::find(group.members.begin(), group.members.end(), reader) != group.members.end();
-    });
+    const bool inside = std::ranges::all_of(stage.readers, [&](int reader) { return group.has(reader); });
     if (!inside || stage.readers.empty()) continue;
     group.members.insert(group.members.begin(), i);
     if (stage.reduces()) group.anchor = i;
@@ -261,7 +259,7 @@ class Rows {
 std::string Rows::share(const std::string& rows) {
   if (root_.operations * 2 < kParallelWork) return rows;
   sketch_.cfg.define_knob(knob("tasks"), up_to(rows_, {16, 64, 4, 2}));
-  sketch_.step(schedule::Split{root_.name, rows, {}, sketch_.cfg.factor(knob("tasks")), ir::Tail::kAuto});
+  sketch_.split_in(root_.name, rows, sketch_.cfg.factor(knob("tasks")));
   sketch_.parallel(root_.name, rows + ".o");
   return rows + ".i";
 }
@@ -278,7 +276,7 @@ schedule::Factor Rows::lanes(const std::string& stage, const Axis& axis) {
 // Splits the axis into vectors, whose loop is put into the order, and gives the loop over their lanes.
 std::string Rows::vectors(const std::string& stage, const Axis& axis, std::vector<std::string>& order) {
   if (axis.extent <= lanes_of(root_, sketch_.target)) return axis.name;
-  sketch_.step(schedule::Split{stage, axis.name, lanes(stage, axis), {}, ir::Tail::kAuto});
+  sketch_.split(stage, axis.name, lanes(stage, axis));
   order.push_back(axis.name + ".o");
   return axis.name + ".i";
 }
@@ -305,7 +303,7 @@ void Rows::loops_of_rows() {
     return;
   }
   if (together_ > 1) {
-    sketch_.step(schedule::Split{root_.name, row, sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
+    sketch_.split(root_.name, row, sketch_.cfg.factor(knob("rows")));
     one = row + ".i";
     row += ".o";
   }
@@ -399,7 +397,7 @@ void Rows::vectorize_lanes(int member, const std::string& name, std::vector<std:
   }
   if (lane.empty()) return;
   if (extent > kMostLanes) {
-    sketch_.step(schedule::Split{name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+    sketch_.split(name, lane, sketch_.cfg.factor(knob("lanes")));
     sums.insert(sums.begin(), lane + ".o");
     lane += ".i";
   }

@@ -131,8 +131,8 @@ class Running {
 
 void Running::tile_root() {
   const std::string row = lane_axis().name, time = root_.data.back().name;
-  k_.step(schedule::Split{root_.name, row, k_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
-  k_.step(schedule::Split{root_.name, time, k_.cfg.factor(knob("times")), {}, ir::Tail::kAuto});
+  k_.split(root_.name, row, k_.cfg.factor(knob("rows")));
+  k_.split(root_.name, time, k_.cfg.factor(knob("times")));
   std::vector<std::string> outer;
   for (size_t d = 0; d + 1 < root_.data.size(); ++d)
     if (static_cast<int>(d) != axes_.back()) outer.push_back(root_.data[d].name);
@@ -149,7 +149,7 @@ void Running::tile_root() {
 
 // The lanes of a stage, as many as the tile has rows, as its innermost loop.
 std::string Running::lanes(const std::string& stage, const std::string& axis) {
-  k_.step(schedule::Split{stage, axis, k_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
+  k_.split(stage, axis, k_.cfg.factor(knob("rows")));
   k_.step(schedule::Vectorize{stage, axis + ".i"});
   return axis + ".o";
 }

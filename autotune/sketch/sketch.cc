@@ -59,6 +59,26 @@ bool is_taken_before(const Graph& graph, int stage, std::string_view rule) {
                      [&](const Rule& other) { return other.match(graph, stage).has_value(); });
 }
 
+bool Group::has(int stage) const { return std::ranges::count(members, stage) > 0; }
+
+int sum_of_root(const Graph& graph, int root) {
+  const Stage& last = graph.at(root);
+  if (last.reduces()) return root;
+  return last.kind == StageKind::kPointwise ? summed_in_place(graph, root) : -1;
+}
+
+Group group_of_sum(int root, int sum) { return {root, sum, sum == root ? std::vector{root} : std::vector{sum, root}}; }
+
+Sketch::Halves Sketch::split(const std::string& stage, const std::string& loop, schedule::Factor by, ir::Tail tail) {
+  step(schedule::Split{stage, loop, std::move(by), {}, tail});
+  return {loop + ".o", loop + ".i"};
+}
+
+Sketch::Halves Sketch::split_in(const std::string& stage, const std::string& loop, schedule::Factor parts) {
+  step(schedule::Split{stage, loop, {}, std::move(parts), ir::Tail::kAuto});
+  return {loop + ".o", loop + ".i"};
+}
+
 std::string Sketch::fuse(const std::string& stage, const std::vector<std::string>& axes) {
   if (axes.size() > 1) step(schedule::Fuse{stage, axes});
   std::string name;
@@ -80,15 +100,16 @@ void Sketch::bind(const std::string& stage, const std::string& loop, const char*
   step(schedule::Bind{stage, loop, index});
 }
 
-std::string Sketch::cache_write(const std::string& stage) {
-  const std::string name = s.nest().unique_name(stage + ".local");
-  step(schedule::CacheWrite{stage, ir::Scope::kLocal});
+std::string Sketch::cache_write(const std::string& stage, ir::Scope scope) {
+  const std::string name = s.nest().unique_name(stage + "." + ir::to_string(scope));
+  step(schedule::CacheWrite{stage, scope});
   return name;
 }
 
-std::string Sketch::cache_read(const std::string& stage, const std::vector<std::string>& readers) {
-  const std::string name = s.nest().unique_name(stage + ".global");
-  step(schedule::CacheRead{stage, ir::Scope::kGlobal, readers});
+std::string Sketch::cache_read(const std::string& stage, const std::vector<std::string>& readers, ir::Scope scope,
+                               const std::vector<std::string>& axes) {
+  const std::string name = s.nest().unique_name(stage + "." + ir::to_string(scope));
+  step(schedule::CacheRead{stage, scope, readers, axes});
   return name;
 }
 
@@ -126,9 +147,7 @@ struct Plan {
   std::vector<Claim> claims;
   bool any_size = false;
   bool placed(int stage) const {
-    return std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
-      return std::find(claim.group.members.begin(), claim.group.members.end(), stage) != claim.group.members.end();
-    });
+    return std::ranges::any_of(claims, [&](const Claim& claim) { return claim.group.has(stage); });
   }
 };
 

@@ -37,6 +37,12 @@ struct Sketch {
   void step(K k) {
     s.apply(schedule::Step(std::move(k)));
   }
+  // Loops "i.o" around "i.i": of so many iterations each, and so many times.
+  struct Halves {
+    std::string outer, inner;
+  };
+  Halves split(const std::string& stage, const std::string& loop, schedule::Factor by, ir::Tail = ir::Tail::kAuto);
+  Halves split_in(const std::string& stage, const std::string& loop, schedule::Factor parts);
   // One loop of several neighbours, given from the outside in; of one axis itself.
   std::string fuse(const std::string& stage, const std::vector<std::string>& axes);
   void reorder(const std::string& stage, const std::vector<std::string>& axes);
@@ -44,8 +50,9 @@ struct Sketch {
   void parallel(const std::string& stage, const std::string& loop);
   void bind(const std::string& stage, const std::string& loop, const char* index);
   // The names of the stages that these make.
-  std::string cache_write(const std::string& stage);
-  std::string cache_read(const std::string& stage, const std::vector<std::string>& readers);
+  std::string cache_write(const std::string& stage, ir::Scope = ir::Scope::kLocal);
+  std::string cache_read(const std::string& stage, const std::vector<std::string>& readers,
+                         ir::Scope = ir::Scope::kGlobal, const std::vector<std::string>& axes = {});
 };
 
 // Stages that one rule schedules together.
@@ -53,7 +60,11 @@ struct Group {
   int root = -1;             // the last one: computed at root, and read by other groups only
   int anchor = -1;           // whose loops matter most; the root itself where there is nothing else
   std::vector<int> members;  // all stages that the rule places, producers first; the root is the last of them
+  bool has(int stage) const;
 };
+// A sum and what reads it in place, or it alone; -1: there is no such sum.
+int sum_of_root(const Graph&, int root);
+Group group_of_sum(int root, int sum);
 
 struct Rule {
   const char* name;

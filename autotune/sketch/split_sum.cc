@@ -6,7 +6,6 @@
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/lanes.h"
-#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -36,18 +35,13 @@ void apply_split_sum(Sketch& sketch, const Group& group) {
   sketch.cfg.define_knob_json(tile, register_tiles(rows.extent, lanes.extent, width,
                                                    registers_of(sketch.graph, stage, roles, sketch.target), false));
   sketch.cfg.define_knob(parts, {8, 2, 4, 16, 32, 64});
-  sketch.step(schedule::Split{stage.name, longest->name, {}, sketch.cfg.factor(parts), ir::Tail::kAuto});
-  const std::string part = longest->name + ".o", partial = sketch.s.nest().unique_name(stage.name + ".rf");
-  sketch.step(schedule::Rfactor{stage.name, part, 0});
-  const schedule::StageNest& made = sketch.s.nest().stage(sketch.s.nest().find_stage(partial));
-  const schedule::StageNest& rest = sketch.s.nest().stage(sketch.s.nest().find_stage(stage.name));
-  const std::string shared = made.axes[0].name, added = rest.axes[static_cast<size_t>(rest.data_rank)].name;
-  std::vector<std::string> terms;
-  for (int d = made.data_rank; d < made.data_rank + made.reduce_rank; ++d)
-    terms.push_back(made.axes[static_cast<size_t>(d)].name);
+  sketch.split_in(stage.name, longest->name, sketch.cfg.factor(parts));
+  const std::string partial = rfactor(sketch, stage.name, longest->name + ".o", 0);
+  const std::string shared = data_loops(sketch.s, partial).front(), added = sum_loops(sketch.s, stage.name).front();
+  const std::vector<std::string> terms = sum_loops(sketch.s, partial);
 
-  sketch.step(schedule::Split{partial, rows.name, sketch.cfg.factor(tile, 0), {}, ir::Tail::kAuto});
-  sketch.step(schedule::Split{partial, lanes.name, sketch.cfg.factor(tile, 1), {}, ir::Tail::kAuto});
+  sketch.split(partial, rows.name, sketch.cfg.factor(tile, 0));
+  sketch.split(partial, lanes.name, sketch.cfg.factor(tile, 1));
   std::vector<std::string> order = {shared};
   for (int d : roles.outer) order.push_back(stage.data[static_cast<size_t>(d)].name);
   if (roles.share >= 0) order.push_back(stage.data[static_cast<size_t>(roles.share)].name);
@@ -59,7 +53,7 @@ void apply_split_sum(Sketch& sketch, const Group& group) {
   sketch.step(schedule::Unroll{partial, rows.name + ".i"});
   sketch.step(schedule::Vectorize{partial, lanes.name + ".i"});
 
-  sketch.step(schedule::Split{stage.name, lanes.name, sketch.cfg.factor(tile, 1), {}, ir::Tail::kAuto});
+  sketch.split(stage.name, lanes.name, sketch.cfg.factor(tile, 1));
   order.clear();
   for (size_t d = 0; d < stage.data.size(); ++d)
     if (static_cast<int>(d) != roles.lanes) order.push_back(stage.data[d].name);

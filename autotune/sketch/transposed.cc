@@ -59,7 +59,8 @@ std::vector<int64_t> columns_of_blocks(const Graph& graph, const Stage& stage) {
   std::vector<int64_t> fitting;
   if (!rows_meet(graph, stage, reads)) return fitting;
   for (const int64_t lines : {4, 8}) {
-    const int64_t columns = lines * kCacheLineBytes / stage.type.bytes(), rows = kBlockBytes / (lines * kCacheLineBytes);
+    const int64_t columns = lines * kCacheLineBytes / stage.type.bytes(),
+                  rows = kBlockBytes / (lines * kCacheLineBytes);
     if (columns <= stage.data.back().extent && rows <= stage.data[reads.along].extent) fitting.push_back(columns);
   }
   return fitting;
@@ -68,33 +69,30 @@ std::vector<int64_t> columns_of_blocks(const Graph& graph, const Stage& stage) {
 void turn_in_blocks(Sketch& sketch, const Stage& stage, int64_t lanes, int64_t columns) {
   const Transposed reads = transposed(sketch.graph, stage);
   const std::string i = stage.data[reads.along].name, j = stage.data.back().name, &name = stage.name;
-  const auto split = [&](const std::string& of, const std::string& axis, int64_t by) {
-    sketch.step(schedule::Split{of, axis, schedule::Factor(by), {}, ir::Tail::kAuto});
-  };
   const std::string tile = sketch.cache_write(name);
   std::vector<std::string> copies, outer;
   for (const int source : reads.sources) copies.push_back(sketch.cache_read(sketch.graph.at(source).name, {tile}));
   for (const Axis& axis : stage.data)
     if (axis.name != i && axis.name != j) outer.push_back(axis.name);
   outer.push_back(i + ".o");
-  split(name, i, kBlockBytes / stage.type.bytes() / columns);
-  split(name, j, columns);
-  split(name, j + ".i", lanes);
+  sketch.split(name, i, kBlockBytes / stage.type.bytes() / columns);
+  sketch.split(name, j, columns);
+  sketch.split(name, j + ".i", lanes);
   std::vector<std::string> order = outer;
   order.insert(order.end(), {j + ".o", i + ".i", j + ".i.o", j + ".i.i"});
   sketch.reorder(name, order);
   sketch.step(schedule::Unroll{name, j + ".i.o"});
   sketch.step(schedule::Vectorize{name, j + ".i.i"});
 
-  split(tile, i, lanes);
-  split(tile, j, lanes);
+  sketch.split(tile, i, lanes);
+  sketch.split(tile, j, lanes);
   sketch.reorder(tile, {i + ".o", j + ".o", i + ".i", j + ".i"});
   sketch.step(schedule::Unroll{tile, i + ".i"});
   sketch.step(schedule::Vectorize{tile, j + ".i"});
   sketch.step(schedule::ComputeAt{tile, name, j + ".o"});
   for (const std::string& copy : copies) {
     const std::string last = data_loops(sketch.s, copy).back();
-    split(copy, last, lanes);
+    sketch.split(copy, last, lanes);
     sketch.step(schedule::Vectorize{copy, last + ".i"});
     sketch.step(schedule::ComputeAt{copy, name, j + ".o"});
   }

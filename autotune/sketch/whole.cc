@@ -36,7 +36,7 @@ void apply_whole(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   const Axis& axis = shared_axis(stage);
   sketch.cfg.define_knob(stage.name + ".parts", up_to(axis.extent, {16, 4, 2, 64}));
-  sketch.step(schedule::Split{stage.name, axis.name, {}, sketch.cfg.factor(stage.name + ".parts"), ir::Tail::kAuto});
+  sketch.split_in(stage.name, axis.name, sketch.cfg.factor(stage.name + ".parts"));
   const std::string parts = rfactor(sketch, stage.name, axis.name + ".o", 0);
   const std::string share = data_loops(sketch.s, parts)[0], sum = parts + ".local";
   sketch.step(schedule::CacheWrite{parts, ir::Scope::kLocal});

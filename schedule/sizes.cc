@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/factors.h"
 #include "schedule/refuse.h"
 #include "src/ir/parse.h"
 #include "src/ir/parse_tokens.h"
@@ -63,22 +64,9 @@ Result<Meaning> meaning_of(const LoopNest& nest, const Factor& factor) {
   }
 }
 
-Factor* size_in(std::optional<Factor>& factor) { return factor && !factor->size.empty() ? &*factor : nullptr; }
-
-std::vector<Factor*> sizes_in(Step& step) {
-  std::vector<Factor*> sizes;
-  if (auto* split = std::get_if<Split>(&step.kind)) sizes = {size_in(split->factor), size_in(split->nparts)};
-  if (auto* tile = std::get_if<Tile>(&step.kind)) sizes = {&tile->x_factor, &tile->y_factor};
-  std::erase_if(sizes, [](const Factor* factor) { return !factor || factor->size.empty(); });
-  return sizes;
-}
-
-bool names(Step step, const ir::Var& scalar) {
-  const std::vector<Factor*> sizes = sizes_in(step);
-  return std::ranges::any_of(sizes, [&](const Factor* factor) {
-    const std::vector<std::string> all = names_in(factor->size);
-    return std::ranges::find(all, scalar.name()) != all.end();
-  });
+bool names(const Step& step, const ir::Var& scalar) {
+  const std::vector<std::string> all = names_in_sizes(step);
+  return std::ranges::find(all, scalar.name()) != all.end();
 }
 
 Diagnostic no_value(const ir::Var& scalar, const std::vector<Step>& steps) {
@@ -157,18 +145,21 @@ Result<LoopNest> over_scalars(const Schedule& schedule, const std::vector<ir::Va
   if (there) return schedule.nest();
   LoopNest nest(schedule.outputs());
   for (Step step : schedule.steps()) {
-    for (Factor* factor : sizes_in(step)) factor->scalars = given;
+    for_each_factor(step, [&](Factor& factor) {
+      if (!factor.size.empty()) factor.scalars = given;
+    });
     TW_TRY(nest, apply(nest, step));
   }
   return nest;
 }
 
-std::vector<std::string> names_in_sizes(Step step) {
+std::vector<std::string> names_in_sizes(const Step& step) {
   std::vector<std::string> all;
-  for (const Factor* factor : sizes_in(step)) {
-    const std::vector<std::string> names = names_in(factor->size);
+  for_each_factor(step, [&](const Factor& factor) {
+    if (factor.size.empty()) return;
+    const std::vector<std::string> names = names_in(factor.size);
     all.insert(all.end(), names.begin(), names.end());
-  }
+  });
   return all;
 }
 

@@ -16,7 +16,7 @@ struct Size {
 Result<Size> size_of(const LoopNest&, const char* step, const char* field, const Factor&);
 
 // The scalars that the Step's sizes speak of.
-std::vector<std::string> names_in_sizes(Step);
+std::vector<std::string> names_in_sizes(const Step&);
 
 // What a Step of that size brings into the nest.
 void take_size(LoopNest&, const Size&);

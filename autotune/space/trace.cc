@@ -3,30 +3,14 @@
 
 #include <algorithm>
 
+#include "schedule/factors.h"
+
 namespace tw::autotune {
 
 using schedule::Factor;
 using schedule::Step;
 
 namespace {
-
-// Calls f on every Factor of the step.
-template <class F>
-void for_each_factor(Step& step, F f) {
-  if (auto* split = std::get_if<schedule::Split>(&step.kind)) {
-    if (split->factor) f(*split->factor);
-    if (split->nparts) f(*split->nparts);
-  } else if (auto* tile = std::get_if<schedule::Tile>(&step.kind)) {
-    f(tile->x_factor);
-    f(tile->y_factor);
-  } else if (auto* pipeline = std::get_if<schedule::Pipeline>(&step.kind)) {
-    f(pipeline->stages);
-  } else if (auto* persistent = std::get_if<schedule::Persistent>(&step.kind)) {
-    if (persistent->blocks) f(*persistent->blocks);
-  } else if (auto* roles = std::get_if<schedule::Roles>(&step.kind)) {
-    f(roles->producer);
-  }
-}
 
 size_t knob_position(const std::vector<Knob>& knobs, const std::string& name) {
   const auto at = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.name == name; });
@@ -74,11 +58,10 @@ Result<Trace> make_trace(const Config& config, const std::vector<Step>& steps) {
       }
     }
   }
-  for (Step step : steps) {
-    for_each_factor(step, [&](Factor& f) {
+  for (const Step& step : steps)
+    for_each_factor(step, [&](const Factor& f) {
       if (f.is_reference()) knob_position(config.knobs(), f.knob);
     });
-  }
   return trace;
 }
 
@@ -86,8 +69,7 @@ size_t common_steps(const Trace& trace) {
   const size_t end = trace.marks.empty() ? trace.steps.size() : trace.marks.front().first;
   for (size_t i = 0; i < end; ++i) {
     bool refers = false;
-    Step step = trace.steps[i];
-    for_each_factor(step, [&](Factor& f) { refers = refers || f.is_reference(); });
+    for_each_factor(trace.steps[i], [&](const Factor& f) { refers = refers || f.is_reference(); });
     if (refers) return i;
   }
   return end;
@@ -124,11 +106,10 @@ std::vector<Step> instantiate(const Trace& trace, const Space& space, const Digi
 }
 
 std::vector<Step> resolved(std::vector<Step> steps) {
-  for (Step& step : steps) {
+  for (Step& step : steps)
     for_each_factor(step, [](Factor& f) {
       if (f.is_reference()) f = Factor(f.value);
     });
-  }
   return steps;
 }
 

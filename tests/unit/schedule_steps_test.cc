@@ -1,6 +1,7 @@
 // Schedules as values, Steps as data.
 #include <gtest/gtest.h>
 
+#include "schedule/factors.h"
 #include "schedule/loop_nest.h"
 #include "tensorwright/schedule.h"
 #include "tensorwright/te_extern.h"
@@ -53,6 +54,22 @@ TEST(ScheduleSteps, KnobReferencesSurviveJson) {
   const Factor& factor = *std::get<Split>((*read)[0].kind).factor;
   EXPECT_TRUE(factor.is_reference());
   EXPECT_EQ(factor, Factor("tile_i", 2, 0));
+}
+
+TEST(ScheduleSteps, FactorsAreFoundWhereverTheyStand) {
+  const Factor one("one", 0, 8), other("other", 1, 4);
+  std::vector<Step> steps = {Split{"C", "i", one, {}},  Split{"C", "i", {}, one},  Tile{"C", "i", "j", one, other},
+                             Pipeline{"C", "k", one},   Persistent{"C", "i", one}, Persistent{"C", "i", {}},
+                             Roles{"C", one, {}, 0, 0}, Unroll{"C", "i"}};
+  std::vector<size_t> found;
+  for (Step& step : steps) {
+    found.push_back(0);
+    for_each_factor(std::as_const(step), [&](const Factor& f) { found.back() += f.is_reference() ? 1 : 0; });
+    for_each_factor(step, [](Factor& f) { f = Factor(f.value); });
+  }
+  EXPECT_EQ(found, (std::vector<size_t>{1, 1, 2, 1, 1, 0, 1, 0}));
+  EXPECT_EQ(to_json(steps).find("knob"), std::string::npos);
+  EXPECT_EQ(std::get<Tile>(steps[2].kind).y_factor, Factor(4));
 }
 
 // Names stand in the Steps: of the tensor expression's own scalars, and of those that the kernel gets besides.

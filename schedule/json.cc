@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedule/loop_nest.h"
+#include "schedule/tails.h"
 #include "src/support/json_text.h"
 
 namespace tw::schedule {
@@ -71,9 +72,7 @@ void read(const json& from, int64_t& to) {
 void read(const json& from, std::optional<int64_t>& to) {
   if (!from.is_null()) read(from, to.emplace());
 }
-void read(const json& from, Tail& to) {
-  to = one_of(from, {Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward, Tail::kAuto, Tail::kPad});
-}
+void read(const json& from, Tail& to) { to = one_of(from, kTailsOfSplits); }
 void read(const json& from, Scope& to) { to = one_of(from, ir::kScratchScopes); }
 void read(const json& from, std::vector<std::string>& to) {
   if (!from.is_array()) throw Malformed{"an array of strings, not " + support::to_text(from)};

@@ -7,10 +7,12 @@
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "schedule/tails.h"
 #include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
+#include "src/ir/text.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/scan.h"
@@ -328,24 +330,12 @@ std::string to_string(Annotation annotation) {
   return "";
 }
 
-std::string to_string(Tail tail) {
-  switch (tail) {
-    case Tail::kNone:
-      return "none";
-    case Tail::kGuard:
-      return "guard";
-    case Tail::kMask:
-      return "mask";
-    case Tail::kPeel:
-      return "peel";
-    case Tail::kShiftInward:
-      return "shift_inward";
-    case Tail::kAuto:
-      return "auto";
-    case Tail::kPad:
-      return "pad";
-  }
-  return "";
+std::string to_string(Tail tail) { return std::string(ir::kTails[static_cast<size_t>(tail)]); }
+
+std::optional<Tail> tail_named(std::string_view name) {
+  for (const Tail tail : kTailsOfSplits)
+    if (to_string(tail) == name) return tail;
+  return std::nullopt;
 }
 
 }  // namespace tw::schedule

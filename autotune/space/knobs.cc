@@ -18,12 +18,6 @@ void tune_error(std::string what, std::vector<std::string> notes) {
 namespace {
 
 constexpr size_t kMaxValues = 200'000;
-constexpr std::array<std::pair<std::string_view, ir::Tail>, 6> kTails = {{{"auto", ir::Tail::kAuto},
-                                                                          {"guard", ir::Tail::kGuard},
-                                                                          {"mask", ir::Tail::kMask},
-                                                                          {"peel", ir::Tail::kPeel},
-                                                                          {"pad", ir::Tail::kPad},
-                                                                          {"shift_inward", ir::Tail::kShiftInward}}};
 // Register-tile heights, then multiples of a vector and cache-block sizes.
 constexpr int64_t kUsefulFactors[] = {2,  3,  4,  5,  6,  8,   9,   10,  12,  14,  16,  24,
                                       32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 1024};
@@ -104,18 +98,9 @@ std::vector<std::vector<int64_t>> given_sizes(const std::string& name, int64_t e
 
 }  // namespace
 
-std::string_view tail_name(ir::Tail tail) {
-  for (const auto& [name, value] : kTails) {
-    if (value == tail) return name;
-  }
-  return "none";
-}
-
-std::optional<ir::Tail> parse_tail(std::string_view text) {
-  for (const auto& [name, value] : kTails) {
-    if (name == text) return value;
-  }
-  return std::nullopt;
+std::string_view name_of(KnobKind kind) {
+  constexpr std::string_view kNames[] = {"split", "knob", "reorder", "annotate"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 std::vector<KnobValue> split_values(const std::string& name, int64_t extent, const SplitOptions& options) {

@@ -14,9 +14,7 @@ std::vector<KnobValue> reorder_values(const std::string& name, size_t axes,
                                       const std::vector<std::vector<int>>& orders);
 std::vector<KnobValue> annotate_values(const std::string& name, size_t axes, const std::string& policy);
 
-// "auto", "guard", "mask", "peel", "pad", "shift_inward".
-std::string_view tail_name(ir::Tail);
-std::optional<ir::Tail> parse_tail(std::string_view);
+std::string_view name_of(KnobKind);  // "split"
 
 [[noreturn]] void tune_error(std::string what, std::vector<std::string> notes = {});
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/space/knobs.h"
+#include "schedule/loop_nest.h"
 #include "src/support/json_text.h"
 
 namespace tw::autotune {
@@ -17,7 +18,7 @@ Json json_of(const Knob& knob, const KnobValue& value) {
   switch (knob.kind) {
     case KnobKind::kSplit:
       if (value.tail == ir::Tail::kAuto) return value.numbers;
-      return Json{{"size", value.numbers}, {"tail", tail_name(value.tail)}};
+      return Json{{"size", value.numbers}, {"tail", schedule::to_string(value.tail)}};
     case KnobKind::kReorder:
       return value.numbers;
     case KnobKind::kAnnotate: {
@@ -111,10 +112,9 @@ bool Space::operator==(const Space& other) const {
 
 std::string to_string(const Space& space) {
   constexpr size_t kShown = 6;
-  constexpr const char* kKinds[] = {"split", "knob", "reorder", "annotate"};
   std::string text = "space of " + std::to_string(space.size()) + " points\n";
   for (const Knob& knob : space.knobs()) {
-    text += "  " + knob.name + ": " + kKinds[static_cast<int>(knob.kind)];
+    text += "  " + knob.name + ": " + std::string(name_of(knob.kind));
     for (size_t i = 0; i < knob.axes.size(); ++i) text += (i == 0 ? " of " : ", ") + knob.axes[i];
     text += ", " + std::to_string(knob.values.size()) + (knob.values.size() == 1 ? " value: " : " values: ");
     for (size_t i = 0; i < std::min(kShown, knob.values.size()); ++i)

@@ -21,6 +21,8 @@
 #include "autotune/space/trace.h"
 #include "autotune/time_ranges.h"
 #include "python/bind/bind.h"
+#include "schedule/loop_nest.h"
+#include "schedule/tails.h"
 #include "python/bind/function.h"
 #include "python/bind/runners.h"
 
@@ -36,15 +38,14 @@ using Scheduled2 = std::pair<schedule::Schedule, std::vector<te::Tensor>>;
 std::vector<ir::Tail> tails_of(const std::vector<std::string>& names) {
   std::vector<ir::Tail> tails;
   for (const std::string& name : names) {
-    const auto tail = parse_tail(name);
-    if (!tail) tune_error("define_split: tails must be of auto, guard, mask, peel, shift_inward, not " + name);
+    const auto tail = schedule::tail_named(name);
+    if (!tail) tune_error("define_split: tails must be of auto, guard, mask, peel, pad, shift_inward, not " + name);
     tails.push_back(*tail);
   }
   return tails;
 }
 
 void bind_config(py::module_& m) {
-  constexpr const char* kKinds[] = {"split", "knob", "reorder", "annotate"};
   py::class_<Config, std::shared_ptr<Config>>(m, "TuneConfig")
       .def("define_split",
            [](Config& c, const std::string& name, int64_t extent, int outputs, int policy, int64_t max_factor,
@@ -62,10 +63,9 @@ void bind_config(py::module_& m) {
       .def("define_knob", &Config::define_knob_json)
       .def("define_reorder", &Config::define_reorder)
       .def("define_annotate", &Config::define_annotate)
-      .def("kind",
-           [=](const Config& c, const std::string& name) { return kKinds[static_cast<int>(c.knob(name).kind)]; })
+      .def("kind", [](const Config& c, const std::string& name) { return std::string(name_of(c.knob(name).kind)); })
       .def("numbers", [](const Config& c, const std::string& name) { return c.chosen(name).numbers; })
-      .def("tail", [](const Config& c, const std::string& name) { return std::string(tail_name(c.chosen(name).tail)); })
+      .def("tail", [](const Config& c, const std::string& name) { return schedule::to_string(c.chosen(name).tail); })
       .def("value_json", &Config::value_json)
       .def("multi_filter", &Config::multi_filter)
       .def("choose_split",
@@ -273,8 +273,8 @@ void bind_tuning_results(py::module_& m) {
       .def_readwrite("confirm", &TuneOptions::confirm);
 }
 
-// Runs `work` on another thread while this one looks for signals every few milliseconds. When the handler of one raises,
-// as Ctrl-C's does, `stop` is set and the work finishes as soon as it can; then what it raised is.
+// Runs `work` on another thread while this one looks for signals every few milliseconds. When the handler of one
+// raises, as Ctrl-C's does, `stop` is set and the work finishes as soon as it can; then what it raised is.
 template <class F>
 void interruptible(std::atomic<bool>& stop, F work) {
   std::mutex mutex;

@@ -7,6 +7,7 @@
 #include "python/bind/te_expr.h"
 #include "schedule/loop_nest.h"
 #include "schedule/sizes.h"
+#include "schedule/tails.h"
 #include "schedule/whole_parts.h"
 #include "src/ir/walk.h"
 
@@ -17,8 +18,7 @@ namespace tw::schedule::binding {
 namespace {
 
 Tail tail_named(const char* step, const std::string& name, const Line& at) {
-  for (Tail tail : {Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kPad, Tail::kShiftInward})
-    if (to_string(tail) == name) return tail;
+  if (const auto tail = schedule::tail_named(name)) return *tail;
   refused(with_hint(refuse(step, "tail must be auto, guard, mask, peel, pad or shift_inward, not " + name), name,
                     {"auto", "guard", "mask", "peel", "pad", "shift_inward"}),
           at);
@@ -87,9 +87,18 @@ OptionalFactor named(const Schedule& s, const char* step, const char* field, Opt
   return factor;
 }
 
-}  // namespace
+// A Step whose fields are the method's parameters, in their order.
+template <class K, class... Field>
+void bind_fields(py::class_<Schedule>& c, const std::tuple<const Field&...>&) {
+  c.def(("_" + std::string(K::kName)).c_str(),
+        [](Schedule& s, const Field&... fields, const Line& at) { s.apply({K{fields...}, source_line(at)}); });
+}
+template <class... K>
+void bind_as_they_are(py::class_<Schedule>& c) {
+  (bind_fields<K>(c, K{}.fields()), ...);
+}
 
-void bind_primitives(py::class_<Schedule>& c) {
+void bind_loops(py::class_<Schedule>& c) {
   c.def("_split", [](Schedule& s, const std::string& stage, const std::string& axis, OptionalFactor factor,
                      OptionalFactor nparts, const std::string& tail, bool whole, const Line& at) {
     const Split step{stage, axis, named(s, "split", "factor", std::move(factor), at),
@@ -107,43 +116,6 @@ void bind_primitives(py::class_<Schedule>& c) {
                           tail_named("tile", tail, at)};
           split(s, stage, {step, source_line(at)}, whole);
         });
-  c.def("_fuse", [](Schedule& s, const std::string& stage, const Names& axes, const Line& at) {
-    s.apply({Fuse{stage, axes}, source_line(at)});
-  });
-  c.def("_reorder", [](Schedule& s, const std::string& stage, const Names& axes, const Line& at) {
-    s.apply({Reorder{stage, axes}, source_line(at)});
-  });
-  c.def("_vectorize", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
-    s.apply({Vectorize{stage, axis}, source_line(at)});
-  });
-  c.def("_unroll", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
-    s.apply({Unroll{stage, axis}, source_line(at)});
-  });
-  c.def("_parallel", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
-    s.apply({Parallel{stage, axis}, source_line(at)});
-  });
-  c.def("_bind", [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& thread,
-                    const Line& at) { s.apply({Bind{stage, axis, thread}, source_line(at)}); });
-  c.def("_compute_at", [](Schedule& s, const std::string& stage, const std::string& consumer, const std::string& axis,
-                          const Line& at) { s.apply({ComputeAt{stage, consumer, axis}, source_line(at)}); });
-  c.def("_compute_root",
-        [](Schedule& s, const std::string& stage, const Line& at) { s.apply({ComputeRoot{stage}, source_line(at)}); });
-  c.def("_compute_inline", [](Schedule& s, const std::string& stage, const Line& at) {
-    s.apply({ComputeInline{stage}, source_line(at)});
-  });
-  c.def("_set_scope", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
-    s.apply({SetScope{stage, scope_named("set_scope", scope, at)}, source_line(at)});
-  });
-  c.def("_pragma", [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& key,
-                      int64_t value, const Line& at) { s.apply({Pragma{stage, axis, key, value}, source_line(at)}); });
-  c.def("_storage_align",
-        [](Schedule& s, const std::string& stage, const std::string& axis, int64_t factor, int64_t offset,
-           const Line& at) { s.apply({StorageAlign{stage, axis, factor, offset}, source_line(at)}); });
-  c.def("_double_buffer",
-        [](Schedule& s, const std::string& stage, const Line& at) { s.apply({DoubleBuffer{stage}, source_line(at)}); });
-  c.def("_rolling_buffer", [](Schedule& s, const std::string& stage, const Line& at) {
-    s.apply({RollingBuffer{stage}, source_line(at)});
-  });
   c.def("_pipeline", [](Schedule& s, const std::string& stage, const std::string& axis, const Factor& stages,
                         const std::string& by, const Line& at) {
     s.apply({Pipeline{stage, axis, *named(s, "pipeline", "stages", stages, at), by}, source_line(at)});
@@ -158,23 +130,17 @@ void bind_primitives(py::class_<Schedule>& c) {
         {Roles{stage, *named(s, "roles", "producer", producer, at), consumers, producer_registers, consumer_registers},
          source_line(at)});
   });
-  c.def("_cluster", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
-    s.apply({Cluster{stage, axis}, source_line(at)});
-  });
-  c.def("_swizzle", [](Schedule& s, const std::string& stage, const std::string& bytes, const Line& at) {
-    s.apply({Swizzle{stage, bytes}, source_line(at)});
-  });
-  c.def("_prefetch", [](Schedule& s, const std::string& stage, const std::string& source, const std::string& axis,
-                        int64_t offset, const std::string& from, const std::string& of, const Line& at) {
-    s.apply({Prefetch{stage, source, axis, offset, from, of}, source_line(at)});
-  });
-  c.def("_nontemporal",
-        [](Schedule& s, const std::string& stage, const Line& at) { s.apply({Nontemporal{stage}, source_line(at)}); });
   c.def("_tensorize",
         [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& intrin, const Line& at) {
           const tw::te::TensorIntrinPtr known = tw::te::find_tensor_intrin(intrin);  // the Step says which of that name
           s.apply({Tensorize{stage, axis, known ? known->key : intrin}, source_line(at)});
         });
+}
+
+void bind_stages(py::class_<Schedule>& c) {
+  c.def("_set_scope", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
+    s.apply({SetScope{stage, scope_named("set_scope", scope, at)}, source_line(at)});
+  });
   c.def("_set_store_predicate",
         [](Schedule& s, const std::string& stage, const tw::ir::Expr& condition, const Line& at) {
           s.apply({SetStorePredicate{stage, condition_text(s, stage, condition)}, source_line(at)});
@@ -191,9 +157,17 @@ void bind_primitives(py::class_<Schedule>& c) {
                           : tw::ir::to_string(tw::bind::to_expr(index, "an index of transform_layout")));
     s.apply({TransformLayout{stage, texts, pad_value}, source_line(at)});
   });
+}
+
+// Those that make stages give their names.
+void bind_new_stages(py::class_<Schedule>& c) {
   c.def("_cache_read", [](Schedule& s, const std::string& stage, const std::string& scope, const Names& readers,
                           const Names& axes, const Line& at) {
     return cache_stage(s, {CacheRead{stage, scope_named("cache_read", scope, at), readers, axes}, source_line(at)},
+                       stage + "." + scope);
+  });
+  c.def("_cache_write", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
+    return cache_stage(s, {CacheWrite{stage, scope_named("cache_write", scope, at)}, source_line(at)},
                        stage + "." + scope);
   });
   c.def("_rfactor",
@@ -204,10 +178,16 @@ void bind_primitives(py::class_<Schedule>& c) {
     return cache_stage(s, {Hoist{stage, operand, scope_named("hoist", scope, at)}, source_line(at)},
                        stage + ".operand" + std::to_string(operand));
   });
-  c.def("_cache_write", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
-    return cache_stage(s, {CacheWrite{stage, scope_named("cache_write", scope, at)}, source_line(at)},
-                       stage + "." + scope);
-  });
+}
+
+}  // namespace
+
+void bind_primitives(py::class_<Schedule>& c) {
+  bind_as_they_are<Fuse, Reorder, Vectorize, Unroll, Parallel, Bind, ComputeAt, ComputeRoot, ComputeInline, Pragma,
+                   StorageAlign, DoubleBuffer, RollingBuffer, Cluster, Swizzle, Prefetch, Nontemporal>(c);
+  bind_loops(c);
+  bind_stages(c);
+  bind_new_stages(c);
 }
 
 }  // namespace tw::schedule::binding

@@ -31,19 +31,10 @@ std::vector<int> numpy_type_numbers(ir::Type type) {
 // Arrays, and before each the scalars that have their place there.
 std::vector<int> slots_of(const runtime::Kernel& kernel) {
   std::vector<int> slots;
-  size_t scalar = 0;
-  const auto place_scalars = [&](size_t arrays) {
-    const std::vector<ScalarSpec>& scalars = kernel.scalars();
-    for (; scalar < scalars.size() && scalars[scalar].place >= 0; ++scalar) {
-      if (scalars[scalar].place > static_cast<int>(arrays)) return;
-      slots.push_back(~static_cast<int>(scalar));
-    }
-  };
-  for (size_t i = 0; i < kernel.args().size(); ++i) {
-    place_scalars(i);
-    slots.push_back(static_cast<int>(i));
+  for (const runtime::Argument argument : runtime::arguments_in_order(kernel)) {
+    const auto number = static_cast<int>(argument.number);
+    slots.push_back(argument.scalar ? ~number : number);
   }
-  place_scalars(kernel.args().size());
   return slots;
 }
 

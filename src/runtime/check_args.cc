@@ -168,21 +168,30 @@ Status check_argument(const Kernel& kernel, size_t i, std::span<const ArrayView>
 
 std::string argument_names(const Kernel& kernel) {
   std::string text;
+  for (const Argument argument : arguments_in_order(kernel)) {
+    const std::string& name =
+        argument.scalar ? kernel.scalars()[argument.number].var.name() : kernel.args()[argument.number].name;
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::vector<Argument> arguments_in_order(const Kernel& kernel) {
+  std::vector<Argument> all;
+  const std::vector<ScalarSpec>& scalars = kernel.scalars();
   size_t scalar = 0;
-  const auto add = [&](const std::string& name) { text += (text.empty() ? "" : ", ") + name; };
   const auto add_scalars = [&](size_t arrays) {
-    const std::vector<ScalarSpec>& scalars = kernel.scalars();
     for (; scalar < scalars.size() && scalars[scalar].place >= 0; ++scalar) {
       if (scalars[scalar].place > static_cast<int>(arrays)) return;
-      add(scalars[scalar].var.name());
+      all.push_back({true, scalar});
     }
   };
   for (size_t i = 0; i < kernel.args().size(); ++i) {
     add_scalars(i);
-    add(kernel.args()[i].name);
+    all.push_back({false, i});
   }
   add_scalars(kernel.args().size());
-  return text;
+  return all;
 }
 
 Result<BoundCall> checked_call(const Kernel& kernel, std::span<const ArrayView> views,

@@ -24,6 +24,13 @@ struct BoundCall {
   std::vector<ScalarValue> scalars;
 };
 
+// What a caller passes, in its order: arrays, and before each the scalars that have their place there.
+struct Argument {
+  bool scalar;
+  size_t number;  // among the arrays, or the scalars
+};
+std::vector<Argument> arguments_in_order(const Kernel&);
+
 // Whether the shapes are right is checked_call's business.
 Result<BoundCall> bind_call(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> given);
 

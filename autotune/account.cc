@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "src/runtime/rounds.h"
+
 namespace tw::autotune {
 
 void Account::note(Trial trial, int64_t number) {
@@ -37,9 +39,8 @@ double Account::give_up_above(size_t first) const {
   double best = INFINITY;
   for (auto t = result_.trials.begin(); t != begin; ++t)
     if (t->ok()) best = std::min(best, t->seconds);
-  if (std::isfinite(best)) return 2 * best;
   const auto timed = std::find_if(begin, result_.trials.end(), [](const Trial& t) { return t.ok(); });
-  return timed == result_.trials.end() ? 0 : 2 * timed->seconds;
+  return runtime::give_up_above(best, timed == result_.trials.end() ? 0 : timed->seconds);
 }
 
 }  // namespace tw::autotune

@@ -22,9 +22,7 @@ class Account {
   double best_seconds() const { return best_seconds_; }  // infinite where no trial has a time
   size_t since_best() const { return result_.trials.size() - best_at_; }
 
-  // Above which time a run is given up in the batch that begins with trial `first`: twice the best before it, for the
-  // whole of it: which of its runs ends first decides nothing. Where there is no time yet, the first of the batch
-  // counts; 0 until there is one.
+  // Above which time a run is given up in the batch that begins with trial `first` (runtime/rounds.h).
   double give_up_above(size_t first) const;
 
  private:

@@ -1,8 +1,8 @@
 // Batches that run elsewhere while the next is built here (ahead.h).
 #include <algorithm>
-#include <cmath>
 
 #include "autotune/tuning_loop.h"
+#include "src/runtime/rounds.h"
 
 namespace tw::autotune {
 
@@ -63,9 +63,7 @@ void Tuner::begin_runs(const std::vector<uint64_t>& proposal, const std::vector<
 }
 
 // As Account::give_up_above, one batch late.
-double Tuner::give_up_ahead() const {
-  return 2 * (std::isfinite(account_.best_seconds()) ? account_.best_seconds() : ahead_->first_time());
-}
+double Tuner::give_up_ahead() const { return runtime::give_up_above(account_.best_seconds(), ahead_->first_time()); }
 
 // The record is whole but for the result, which comes to another thread.
 void Tuner::begin_run(Record record, Built built, double limit) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -149,20 +150,21 @@ class PackMeasurer {
     return {result.at("status").get<std::string>(), 0, 0, 0, result.at("detail").get<std::string>(), 0};
   }
 
-  // As the tuner has it: twice the best before this batch, or, where there is none yet, twice the first time of it.
+  // As the tuner has it.
   double give_up_above(size_t i) const {
     const size_t first = i / static_cast<size_t>(pack_.batch) * static_cast<size_t>(pack_.batch);
     double best = pack_.best_s > 0 ? pack_.best_s : INFINITY;
     for (size_t e = 0; e < first; ++e)
       if (entries_[e].ok()) best = std::min(best, entries_[e].seconds);
-    for (size_t e = first; e < i && std::isinf(best); ++e)
-      if (entries_[e].ok()) best = entries_[e].seconds;
-    return std::isfinite(best) ? 2 * best : 0;
+    const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto timed =
+        std::find_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), end, std::mem_fn(&Entry::ok));
+    return runtime::give_up_above(best, timed == end ? 0 : timed->seconds);
   }
 
   // Of GPUs, whose clocks go with their heat and with what else draws power.
   void begin_anchor(size_t i, bool before) {
-    if (anchor_.begun() || !entries_[i].ok() || !pack_.checks.target.starts_with("cuda")) return;
+    if (anchor_.begun() || !entries_[i].ok() || !is_for_gpu(pack_.checks)) return;
     anchor_.begin(entries_[i].seconds, entries_[i].spread, before);
     anchor_at_ = i;
   }

@@ -52,8 +52,6 @@ std::string unsound(const ArgSpec& spec) {
 
 // ------------------------------------------------------------------------------------------------------- this machine
 
-bool is_for_gpu(const Checks& checks) { return checks.target.starts_with("cuda "); }
-
 void require_code_runs(const Checks& checks, const runtime::Runner& runner) {
   if (is_for_gpu(checks)) {
     const Target gpu = target::parse_on(target::host_cpu(), checks.target).value_or_throw();
@@ -122,6 +120,8 @@ std::vector<double> absolute_tolerances(const Checks& checks, const Blob& refere
 }
 
 }  // namespace
+
+bool is_for_gpu(const Checks& checks) { return checks.target.starts_with("cuda "); }
 
 std::string unsound_arguments(const Checks& checks) {
   for (const ArgSpec& spec : checks.args)

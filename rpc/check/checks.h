@@ -35,6 +35,8 @@ struct Checks {
 std::string unsound_arguments(const Checks&);
 std::string unsound(const Checks&);
 
+bool is_for_gpu(const Checks&);
+
 // Of requests for a Runner elsewhere: what all of them have in common.
 Checks checks_of(const runtime::RunRequest&);
 

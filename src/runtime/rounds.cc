@@ -1,6 +1,7 @@
 #include "src/runtime/rounds.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tw::runtime {
 namespace {
@@ -17,6 +18,12 @@ double best_of(std::span<const LeaderTimes> leaders) {
 }
 
 }  // namespace
+
+double give_up_above(double best_before, double first_of_batch) {
+  for (const double known : {best_before, first_of_batch})
+    if (known > 0 && std::isfinite(known)) return 2 * known;
+  return 0;
+}
 
 double LeaderTimes::typical() const {
   if (failed || again.empty()) return 0;

@@ -1,3 +1,4 @@
+// What is measured how long, for whoever tunes: here, elsewhere, or with a pack. Runs that take too long are given up.
 // The fastest few are timed again, in rounds, so that a drift of the machine meets all of them alike and noise does not
 // choose.
 #pragma once
@@ -7,6 +8,11 @@
 #include <vector>
 
 namespace tw::runtime {
+
+// Above which time a run is given up: twice the best that was known before its batch, for the whole of that: which of
+// its runs ends first decides nothing. Where there was none, the first of the batch counts; 0 where there is neither.
+// Times that are not known are 0 or infinite.
+double give_up_above(double best_before, double first_of_batch);
 
 // What is known of one of them, in seconds.
 struct LeaderTimes {

@@ -12,6 +12,7 @@
 #include "autotune/measure/measure.h"
 #include "autotune/stop_watch.h"
 #include "src/runtime/kernel.h"
+#include "src/runtime/timing.h"
 
 namespace tw::autotune {
 
@@ -30,11 +31,6 @@ std::vector<int64_t> places(int64_t before, int64_t last) {
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + static_cast<ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
 }
 
 class Ranges {
@@ -108,7 +104,7 @@ class Ranges {
       }
     std::vector<Trial> trials;
     for (size_t i = 0; i < built.size() && !measurer.stopped(); ++i) {
-      if (built[i].ok()) built[i].trial.seconds = median(seconds[i]);
+      if (built[i].ok()) built[i].trial.seconds = runtime::median(seconds[i]);
       trials.push_back(std::move(built[i].trial));
     }
     return trials;

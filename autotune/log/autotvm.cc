@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "autotune/log/history.h"
+#include "src/runtime/timing.h"
 #include "src/support/json_text.h"
 
 namespace tw::autotune {
@@ -89,18 +90,13 @@ Json in_space(const Knob& knob, const Json& value) {
   return value;
 }
 
-double median(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
-}
-
 void read_result(const Json& result, Record& r) {
   const int error = result.at(1).get<int>();
   r.trial.status = status_of(error);
   if (error == 0) {
     const auto seconds = result.at(0).get<std::vector<double>>();
     if (seconds.empty()) throw std::invalid_argument("no time");
-    r.trial.seconds = median(seconds);
+    r.trial.seconds = runtime::median(seconds);
     r.trial.runs = static_cast<int>(seconds.size());
     if (!(r.trial.seconds > 0 && r.trial.seconds < kNoTime)) throw std::invalid_argument("no sensible time");
   } else {

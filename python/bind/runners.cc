@@ -84,10 +84,9 @@ runtime::RunResult PythonRunner::run(const runtime::RunRequest& request) {
   if (checked.status != runtime::RunStatus::kOk) return checked;
   auto [seconds, failure] = asked(request);
   if (!failure.empty() || seconds.empty()) return {runtime::RunStatus::kCrashed, 0, 0, 0, failure};
-  std::sort(seconds.begin(), seconds.end());
-  const double median = seconds[seconds.size() / 2];
-  return {runtime::RunStatus::kOk, median, (seconds.back() - seconds.front()) / median,
-          static_cast<int>(seconds.size()), ""};
+  const double median = runtime::median(seconds);
+  const auto [least, most] = std::ranges::minmax(seconds);
+  return {runtime::RunStatus::kOk, median, (most - least) / median, static_cast<int>(seconds.size()), ""};
 }
 
 MachineDescription PythonRunner::machine() const {

@@ -48,6 +48,11 @@ void summarise(Timing& timing) {
   timing.spread = timing.median > 0 ? (quantile(sorted, 0.9) - quantile(sorted, 0.1)) / timing.median : 0;
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return quantile(values, 0.5);
+}
+
 double median_uncertainty(std::vector<double> runs) {
   std::sort(runs.begin(), runs.end());
   const double n = static_cast<double>(runs.size());

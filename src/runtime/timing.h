@@ -26,6 +26,7 @@ void check_timing(const TimingOptions&);
 
 // Fills in median and spread from runs.
 void summarise(Timing&);
+double median(std::vector<double> values);
 // Half the width of the 95 % confidence interval of the median, from order statistics, relative to the median.
 double median_uncertainty(std::vector<double> runs);
 

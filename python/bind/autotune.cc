@@ -21,10 +21,10 @@
 #include "autotune/space/trace.h"
 #include "autotune/time_ranges.h"
 #include "python/bind/bind.h"
-#include "schedule/loop_nest.h"
-#include "schedule/tails.h"
 #include "python/bind/function.h"
 #include "python/bind/runners.h"
+#include "schedule/loop_nest.h"
+#include "schedule/tails.h"
 
 namespace py = pybind11;
 

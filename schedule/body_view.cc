@@ -119,7 +119,40 @@ AccessView store_of(const StageNest& stage, const ir::Buffer& buffer) {
   return access;
 }
 
-// In vector instructions of float32 that take as long, measured on a Zen 4.
+bool is_product(const ir::Expr& e) {
+  const auto* b = ir::as<ir::Binary>(e);
+  return b && b->op == ir::BinOp::kMul && e.type().is_float();
+}
+
+// Comparisons of indices, what joins them, and the choices that they make.
+bool is_condition(const ir::Expr& e) {
+  if (const auto* select = ir::as<ir::Select>(e)) return is_condition(select->cond);
+  const auto* b = ir::as<ir::Binary>(e);
+  return b && e.type().is_bool() && (b->a.type().is_index() || (is_condition(b->a) && is_condition(b->b)));
+}
+
+bool takes_product_along(const ir::Expr& e) {
+  if (const auto* reduce = ir::as<ir::Reduce>(e))
+    return reduce->op == ir::ReduceOp::kSum && is_product(reduce->sources[0]);
+  const auto* b = ir::as<ir::Binary>(e);
+  return b && (b->op == ir::BinOp::kAdd || b->op == ir::BinOp::kSub) && (is_product(b->a) || is_product(b->b));
+}
+
+// What of the body is a read that is widened at once, and whether to a type that copies are kept in.
+std::unordered_map<const ir::ExprNode*, bool> widened_loads(const ir::Expr& body) {
+  std::unordered_map<const ir::ExprNode*, bool> loads;
+  ir::walk(body, [&](const ir::Expr& e) {
+    const auto* cast = ir::as<ir::Cast>(e);
+    if (cast && ir::as<ir::Load>(cast->value) && e.type().bits > cast->value.type().bits)
+      loads.emplace(cast->value.get(), lower::keeps_wide(cast->value.type(), e.type()));
+    return true;
+  });
+  return loads;
+}
+
+}  // namespace
+
+// Measured on a Zen 4.
 double cost_of_call(ir::Fn fn) {
   switch (fn) {
     case ir::Fn::kTF32:
@@ -153,39 +186,6 @@ double cost_of_call(ir::Fn fn) {
       return 1;
   }
 }
-
-bool is_product(const ir::Expr& e) {
-  const auto* b = ir::as<ir::Binary>(e);
-  return b && b->op == ir::BinOp::kMul && e.type().is_float();
-}
-
-// Comparisons of indices, what joins them, and the choices that they make.
-bool is_condition(const ir::Expr& e) {
-  if (const auto* select = ir::as<ir::Select>(e)) return is_condition(select->cond);
-  const auto* b = ir::as<ir::Binary>(e);
-  return b && e.type().is_bool() && (b->a.type().is_index() || (is_condition(b->a) && is_condition(b->b)));
-}
-
-bool takes_product_along(const ir::Expr& e) {
-  if (const auto* reduce = ir::as<ir::Reduce>(e))
-    return reduce->op == ir::ReduceOp::kSum && is_product(reduce->sources[0]);
-  const auto* b = ir::as<ir::Binary>(e);
-  return b && (b->op == ir::BinOp::kAdd || b->op == ir::BinOp::kSub) && (is_product(b->a) || is_product(b->b));
-}
-
-// What of the body is a read that is widened at once, and whether to a type that copies are kept in.
-std::unordered_map<const ir::ExprNode*, bool> widened_loads(const ir::Expr& body) {
-  std::unordered_map<const ir::ExprNode*, bool> loads;
-  ir::walk(body, [&](const ir::Expr& e) {
-    const auto* cast = ir::as<ir::Cast>(e);
-    if (cast && ir::as<ir::Load>(cast->value) && e.type().bits > cast->value.type().bits)
-      loads.emplace(cast->value.get(), lower::keeps_wide(cast->value.type(), e.type()));
-    return true;
-  });
-  return loads;
-}
-
-}  // namespace
 
 void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector<ir::Expr>& bodies, StageView& view) {
   for (const ir::Expr& body : bodies) {

@@ -14,6 +14,9 @@ size_t root_count(const StageNest&);
 // An extent, with kAssumedExtent in the place of variables.
 int64_t assumed(const ir::Expr& extent);
 
+// In vector instructions of float32 that take as long.
+double cost_of_call(ir::Fn);
+
 // Its accesses and operations, as its own bodies or those with others inlined have them.
 void read_bodies(const LoopNest&, const StageNest&, const std::vector<ir::Expr>& bodies, StageView&);
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "autotune/sketch/repeats.h"
+#include "autotune/sketch/strips.h"
 #include "schedule/loop_nest.h"
 #include "schedule/operands.h"
 #include "schedule/placement.h"
@@ -83,6 +85,9 @@ class Analysis {
  public:
   explicit Analysis(const std::vector<te::Tensor>& outputs) : s_(outputs) { graph_.outputs = outputs; }
 
+  // What is stored in strips, and what is then inlined.
+  void keep(const Target& target) { repeats_ = repeats(s_.nest(), target); }
+
   Graph run() {
     hoist_functions();
     for (int i = 0; i < s_.nest().size(); ++i) graph_.stages.push_back(facts(i));
@@ -111,6 +116,7 @@ class Analysis {
 
   schedule::Schedule s_;
   Graph graph_;
+  Repeats repeats_;
   std::unordered_map<int, int64_t> nodes_;   // of bodies, with inlined stages expanded
   std::unordered_map<int, int> read_count_;  // of inlined stages, likewise
 };
@@ -248,7 +254,9 @@ void Analysis::choose_inlining(int i) {
         sources.insert(source);
     }
   it.direct.assign(direct.begin(), direct.end());
-  if (!worth_inlining(i) || !s_.try_apply(schedule::ComputeInline{it.name}).ok()) return;
+  it.strip = repeats_.stored.contains(i);
+  if (it.strip || !(repeats_.inlined.contains(i) || worth_inlining(i))) return;
+  if (!s_.try_apply(schedule::ComputeInline{it.name}).ok()) return;
   it.inlined = true;
   it.sources.assign(sources.begin(), sources.end());
 }
@@ -328,7 +336,15 @@ int Graph::find(const std::string& name) const {
   return -1;
 }
 
-Graph analyse(const std::vector<te::Tensor>& outputs) { return Analysis(outputs).run(); }
+Graph analyse(const std::vector<te::Tensor>& outputs, const Target& target) {
+  if (!target.abilities.device) {
+    Analysis analysis(outputs);
+    analysis.keep(target);
+    Graph graph = analysis.run();
+    if (takes_all_strips(graph)) return graph;
+  }
+  return Analysis(outputs).run();
+}
 
 std::optional<Product> product_of(const Stage& stage) {
   if (stage.bodies.size() != 1 || stage.reads.size() < 2 || stage.gathers) return std::nullopt;

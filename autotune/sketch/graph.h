@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tensorwright/schedule.h"
+#include "tensorwright/target.h"
 
 namespace tw::autotune::sketch {
 
@@ -49,6 +50,7 @@ struct Stage {
   bool output = false;
   bool inlined = false;
   bool prologue = false;         // pointwise: arithmetic on several reads whose result a contraction multiplies
+  bool strip = false;            // pointwise: its rows are stored while those of the root that reads it are computed
   bool param = false;            // an input that may be packed ahead
   std::vector<int64_t> shape;    // of the outputs
   std::vector<Axis> data, sums;  // data axes (an input has none), reduction axes
@@ -82,7 +84,7 @@ struct Graph {
 };
 
 // REQUIRES: extents are known.
-Graph analyse(const std::vector<te::Tensor>& outputs);
+Graph analyse(const std::vector<te::Tensor>& outputs, const Target&);
 
 // Of a sum of products of two reads, or of anything else made from two of them and from reads that are used again as
 // well: te.sum((a[i, k] - m[k]) * b[k, j]), te.sum(te.abs(a[i, k] - b[j, k])).

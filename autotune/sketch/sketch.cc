@@ -17,6 +17,7 @@ namespace {
 
 // clang-format off: a table
 constexpr Rule kRules[] = {
+    {"strips",      match_strips,      apply_strips,      "first: members were not inlined for it"},
     {"split_sum",   match_split_sum,   apply_split_sum,   "before contraction: too few tiles to share out"},
     {"pixels",      match_pixels,      apply_pixels,      "before contraction: few columns and terms want lanes elsewhere"},
     {"contraction", match_contraction, apply_contraction, "before reductions of any kind: register tiles need reuse"},
@@ -187,7 +188,7 @@ Template automatic(std::vector<te::Tensor> args, const Target& target, bool any_
   sketch::check_extents(outputs);
   auto plan = std::make_shared<sketch::Plan>(sketch::Plan{std::move(args), target, {}, {}, any_size});
   support::on_deep_stack([&] {
-    plan->graph = sketch::analyse(outputs);
+    plan->graph = sketch::analyse(outputs, plan->target);
     plan->claims = sketch::partition(plan->graph, target);
   });
   return [plan](Config& cfg) { return support::with_deep_stack([&] { return sketch::run(*plan, cfg); }); };

@@ -89,6 +89,8 @@ std::optional<Group> match_whole(const Graph&, int root), match_rows(const Graph
     match_reduction(const Graph&, int root), match_pointwise(const Graph&, int root);
 void apply_whole(Sketch&, const Group&), apply_rows(Sketch&, const Group&), apply_reduction(Sketch&, const Group&),
     apply_pointwise(Sketch&, const Group&);
+std::optional<Group> match_strips(const Graph&, int root);
+void apply_strips(Sketch&, const Group&);
 std::optional<Group> match_split_sum(const Graph&, int root);
 void apply_split_sum(Sketch&, const Group&);
 std::optional<Group> match_pixels(const Graph&, int root);

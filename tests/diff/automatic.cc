@@ -49,7 +49,7 @@ void take_candidate(Random& random, Sample& sample, const Target& target) {
     ++sample.proposed;
     if (candidate) {
       sample.steps = task.steps(index).value_or_throw();
-      const autotune::sketch::Graph graph = autotune::sketch::analyse(task.outputs());
+      const autotune::sketch::Graph graph = autotune::sketch::analyse(task.outputs(), task.target());
       for (const autotune::sketch::Claim& claim : autotune::sketch::partition(graph, task.target()))
         sample.features.insert("automatic " + std::string(claim.rule->name));
       if (target.abilities.device) sample.features.insert("launch");
@@ -83,7 +83,7 @@ std::vector<std::string> automatic_features() {
   std::vector<std::string> names;
   for (const Target& target : {Target::parse("llvm").value_or_throw(), test::device()})
     for (const std::string& rule : autotune::sketch::rule_names(target))
-      if (rule != "split_sum" && rule != "pixels" && rule != "device_rows" && rule != "device_columns" &&
+      if (rule != "strips" && rule != "split_sum" && rule != "pixels" && rule != "device_rows" && rule != "device_columns" &&
           rule != "device_transposed")  // which want longer loops than most samples have
         names.push_back("automatic " + rule);
   return names;

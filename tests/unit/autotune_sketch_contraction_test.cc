@@ -18,7 +18,7 @@ using namespace testing;
 // "contraction: P C D" for each group, its members producers first.
 std::vector<std::string> claims(const Args& args) {
   std::vector<std::string> texts;
-  const sketch::Graph graph = sketch::analyse({args.back()});
+  const sketch::Graph graph = sketch::analyse({args.back()}, Target::parse("llvm").value_or_throw());
   for (const sketch::Claim& claim : sketch::partition(graph, Target::parse("llvm").value_or_throw())) {
     std::string& text = texts.emplace_back(claim.rule->name) += ":";
     for (int member : claim.group.members) text += " " + graph.at(member).name;

@@ -20,7 +20,7 @@ using tw::testing::CudaOnHost;
 
 std::vector<std::string> rules(const Args& args, const Target& target = test::device()) {
   std::vector<std::string> names;
-  for (const sketch::Claim& claim : sketch::partition(sketch::analyse({args.back()}), target))
+  for (const sketch::Claim& claim : sketch::partition(sketch::analyse({args.back()}, target), target))
     names.emplace_back(claim.rule->name);
   return names;
 }

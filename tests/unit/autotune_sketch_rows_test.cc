@@ -15,7 +15,8 @@ using te::IterVar;
 using Vars = std::vector<Var>;
 
 void expect_right(const std::string& rule, const Args& args, int count = 60) {
-  const auto claims = sketch::partition(sketch::analyse({args.back()}), Target::parse("llvm").value_or_throw());
+  const auto claims = sketch::partition(sketch::analyse({args.back()}, Target::parse("llvm").value_or_throw()),
+                                        Target::parse("llvm").value_or_throw());
   EXPECT_EQ(claims.back().rule->name, rule);
   const Sampled sampled = sample(args, count);
   EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];
@@ -180,7 +181,7 @@ TEST(SketchRows, TermsOfTuplesAreStored) {
 // Inside of the rows it would be computed for each of them.
 TEST(SketchRows, WhatRowsShareIsComputedBefore) {
   const auto groups = [](const Args& args) {
-    const sketch::Graph graph = sketch::analyse({args.back()});
+    const sketch::Graph graph = sketch::analyse({args.back()}, Target::parse("llvm").value_or_throw());
     std::vector<std::string> names;
     for (const sketch::Claim& claim : sketch::partition(graph, Target::parse("llvm").value_or_throw())) {
       names.emplace_back();

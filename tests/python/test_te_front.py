@@ -260,6 +260,14 @@ def test_missing_attributes_say_what_is_there(product):
         lambda: te.hybrid: "te.ir_builder",
         lambda: te.HybridOp: "te.ExternOp",
         lambda: te.reduce_axes: "did you mean 'reduce_axis'?",
+        lambda: te.cast: "x.astype(dtype)",
+        lambda: te.clip: "te.max(te.min(x, high), low)",
+        lambda: te.where: "te.if_then_else(c, a, b)",
+        lambda: tw.ops.topk: "nothing sorts",
+        lambda: tw.ops.linear: "dense(x, w, transpose_w=True, bias=b)",
+        lambda: tw.ops.layernorm: "did you mean 'layer_norm'?",
+        lambda: product.sum(): "tw.ops.sum(X, axis)",
+        lambda: product.T: "tw.ops.transpose(X)",
         lambda: product.asnumpy(): "no values before it is built",
         lambda: te.var("n").value: "known when the kernel is called",
         lambda: product.op.axis[0].value: "known when the kernel is called",
@@ -269,6 +277,30 @@ def test_missing_attributes_say_what_is_there(product):
             call()
         assert hint in str(error.value)
     assert not hasattr(te, "hybrid") and ib is not None
+
+
+# What the hints say is what is meant.
+def test_expressions_of_hints():
+    x, y = te.placeholder((9,), "int32", name="x"), te.placeholder((9,), "int32", name="y")
+    ctz = te.compute((9,), lambda i: te.popcount(~x[i] & (x[i] - 1)), name="ctz")
+    mulhi = te.compute((9,), lambda i: (x[i].astype("int64") * y[i].astype("int64") >> 32).astype("int32"), name="mulhi")
+    sign = te.compute((9,), lambda i: te.select(x[i] > 0, 1, te.select(x[i] < 0, -1, 0)), name="sign")
+    a = np.array([0, 1, 2, -8, 12, 96, -1, 2**31 - 1, -(2**31)], "int32")
+    b = a[::-1].copy()
+    made = [np.zeros(9, str(t.dtype)) for t in (ctz, mulhi, sign)]
+    tw.build([x, y, ctz, mulhi, sign])(a, b, *made)
+    assert made[0].tolist() == [32, 0, 1, 3, 2, 5, 0, 0, 31]
+    assert made[1].tolist() == ((a.astype("int64") * b) >> 32).tolist()
+    assert made[2].tolist() == np.sign(a).tolist()
+
+
+def test_products_of_whole_tensors():
+    x, y = te.placeholder((2, 3, 5), name="x"), te.placeholder((5, 4), name="y")
+    assert (x @ y).shape == (2, 3, 4) and (x @ y).op.name == "matmul"
+    with pytest.raises(tw.ExprError, match="matmul"):
+        y @ y
+    with pytest.raises(TypeError):
+        y @ 3
 
 
 def test_loops_in_expressions(product):

@@ -12,7 +12,7 @@ __all__ = ["dense", "matmul"]
 
 
 def matmul(a, b, *, transpose_a=False, transpose_b=False, out_dtype=None, tf32=False, name="matmul"):
-    """``out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]``, as NumPy's ``a @ b``.
+    """``out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]``, as ``a @ b``.
 
     Parameters: a ``[..., M, K]`` (with transpose_a ``[..., K, M]``); b ``[..., K, N]`` (with transpose_b ``[..., N, K]``); the
     dimensions in front are a batch, repeated where one of them is 1 or missing.
@@ -25,6 +25,14 @@ def matmul(a, b, *, transpose_a=False, transpose_b=False, out_dtype=None, tf32=F
     Tensor(matmul: float32[12, 7, 9])
     """
     return _core.op_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b, out_dtype=out_dtype, tf32=tf32, name=name)
+
+
+def _matmul_of(a, b):
+    """``a @ b`` of whole tensors is ``matmul(a, b)``."""
+    return matmul(a, b) if isinstance(b, _core.Tensor) else NotImplemented
+
+
+_core.Tensor.__matmul__ = _matmul_of
 
 
 def dense(x, w, *, transpose_w=False, bias=None, activation=None, out_dtype=None, tf32=False, name="dense"):

@@ -16,8 +16,9 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-constexpr double kWorth = 1.15;      // times as long, before rows are kept
-constexpr size_t kMostPlaces = 600;  // of one element, which no body should have more of
+constexpr double kWorth = 1.15;        // times as long, before rows are kept
+constexpr size_t kMostPlaces = 600;    // of one element, which no body should have more of
+constexpr int64_t kAllPlaces = 8'000;  // that are looked at: 0.2 s
 constexpr size_t kMostStages = 48;
 constexpr int kSweeps = 4;
 
@@ -36,6 +37,12 @@ std::vector<ir::Expr> loads_of(const ir::Expr& body) {
     return true;
   });
   return loads;
+}
+
+// How far a subscript goes when the variable takes one step; nothing where nobody knows.
+std::optional<int64_t> step_along(const ir::Expr& at, const ir::Var& var) {
+  const ir::Expr next = ir::substitute(at, {{var.id(), ir::Expr(var) + ir::Expr(1)}});
+  return ir::as_int(ir::simplify(next - at));
 }
 
 bool is_pointwise(const schedule::LoopNest& nest, int i) {
@@ -59,11 +66,11 @@ class Search {
   }
 
   Repeats run() {
-    if (stages_.empty() || stages_.size() > kMostStages) return {};
+    if (stages_.size() > kMostStages || !has_windows()) return {};
     const std::set<int> none;
     const std::set<int> first = improved(none), second = improved({stages_.begin(), stages_.end()});
     const std::set<int>& best = cost(second) < cost(first) ? second : first;
-    if (best.empty() || cost(none) <= kWorth * cost(best)) return {};
+    if (best.empty() || budget_ < 0 || cost(none) <= kWorth * cost(best)) return {};
     Repeats found{best, {}};
     std::ranges::set_difference(stages_, best, std::inserter(found.inlined, found.inlined.end()));
     return found;
@@ -72,6 +79,7 @@ class Search {
  private:
   struct Known {
     std::vector<ir::Expr> loads;
+    std::set<int> sources;  // stages that may be inlined, through others too
     double arithmetic = 0;  // cycles of one element
     double elements = 1;
   };
@@ -81,15 +89,48 @@ class Search {
     for (int i = root_; i-- > 0;) {
       const std::vector<int> readers = schedule::readers_of(nest_, i);
       if (!is_pointwise(nest_, i) || nest_.stage(i).output || readers.empty()) continue;
-      if (!std::ranges::all_of(readers, [&](int reader) { return known_.contains(reader); })) continue;
+      if (!std::ranges::all_of(readers, [&](int reader) { return known_.contains(reader) && slides(i, reader); }))
+        continue;
       known_[i] = known(i);
       stages_.insert(i);
     }
+    for (auto& [i, k] : known_)
+      for (const ir::Expr& load : k.loads)
+        if (const int source = nest_.find_stage(ir::as<ir::Load>(load)->buffer.id()); stages_.contains(source)) {
+          k.sources.insert(source);
+          k.sources.insert(known_.at(source).sources.begin(), known_.at(source).sources.end());
+        }
+  }
+
+  // Whether some stage is read at several places of one reader.
+  bool has_windows() const {
+    return std::ranges::any_of(known_, [&](const auto& reader) {
+      std::set<int> seen;
+      return std::ranges::any_of(reader.second.loads, [&](const ir::Expr& load) {
+        const int source = nest_.find_stage(ir::as<ir::Load>(load)->buffer.id());
+        return stages_.contains(source) && !seen.insert(source).second;
+      });
+    });
+  }
+
+  // Whether what the reader reads of the stage moves by a constant distance along each of its axes.
+  bool slides(int i, int reader) const {
+    const schedule::StageNest& stage = nest_.stage(reader);
+    return std::ranges::all_of(known_.at(reader).loads, [&](const ir::Expr& load) {
+      if (nest_.find_stage(ir::as<ir::Load>(load)->buffer.id()) != i) return true;
+      return std::ranges::all_of(ir::as<ir::Load>(load)->at, [&](const ir::Expr& at) {
+        for (int d = 0; d < stage.data_rank; ++d) {
+          const ir::Var& var = stage.axes[static_cast<size_t>(d)].var;
+          if (ir::uses_var(at, var) && !step_along(at, var)) return false;
+        }
+        return true;
+      });
+    });
   }
 
   Known known(int i) const {
     const schedule::StageNest& stage = nest_.stage(i);
-    Known k{loads_of(stage.bodies[0]), 0, elements_of(stage)};
+    Known k{loads_of(stage.bodies[0]), {}, 0, elements_of(stage)};
     ir::walk(stage.bodies[0], [&](const ir::Expr& e) {
       if (ir::as<ir::Load>(e)) return true;  // a subscript that is read is arithmetic, too
       if (e.type().is_index()) return true;
@@ -115,12 +156,19 @@ class Search {
     const double cycles = kLoad * bytes(load.type()) / vector_bytes_;
     const ir::Var& last = reader.axes[static_cast<size_t>(reader.data_rank) - 1].var;
     if (at.empty() || !ir::uses_var(load, last)) return 0;
-    const ir::Expr next = ir::substitute(at.back(), {{last.id(), ir::Expr(last) + ir::Expr(1)}});
-    return ir::as_int(ir::simplify(next - at.back())) == 1 ? cycles : kSpread * cycles;
+    return step_along(at.back(), last) == 1 ? cycles : kSpread * cycles;
   }
 
   // Cycles of one element of a stage that is stored, all that it comes to inlined but what is stored, too.
   double element(int i, const std::set<int>& stored) {
+    std::set<int> below;
+    std::ranges::set_intersection(stored, known_.at(i).sources, std::inserter(below, below.end()));
+    const auto [found, fresh] = elements_.try_emplace({i, below}, kNever);
+    if (fresh) found->second = counted(i, below);
+    return found->second;
+  }
+
+  double counted(int i, const std::set<int>& stored) {
     const schedule::StageNest& stage = nest_.stage(i);
     double cycles = known_.at(i).arithmetic + kStore * bytes(stage.buffer().element()) / vector_bytes_;
     std::vector<ir::Expr> places = known_.at(i).loads;
@@ -139,7 +187,7 @@ class Search {
       for (const ir::Expr& inner : known_.at(source).loads)
         if (const ir::Expr moved = ir::simplify(ir::substitute(inner, at)); seen.insert(moved).second)
           places.push_back(moved);
-      if (places.size() > kMostPlaces) return kNever;
+      if (places.size() > kMostPlaces || --budget_ < 0) return kNever;
     }
     return cycles;
   }
@@ -175,6 +223,8 @@ class Search {
   std::set<int> stages_;
   std::map<int, Known> known_;
   std::map<std::set<int>, double> costs_;
+  std::map<std::pair<int, std::set<int>>, double> elements_;
+  int64_t budget_ = kAllPlaces;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ struct Stage {
   bool output = false;
   bool inlined = false;
   bool prologue = false;         // pointwise: arithmetic on several reads whose result a contraction multiplies
-  bool strip = false;            // pointwise: its rows are stored while those of the root that reads it are computed
+  bool strip = false;            // pointwise or a window: its rows are stored while those of the root that reads it are computed
   bool param = false;            // an input that may be packed ahead
   std::vector<int64_t> shape;    // of the outputs
   std::vector<Axis> data, sums;  // data axes (an input has none), reduction axes

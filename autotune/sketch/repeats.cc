@@ -21,6 +21,7 @@ constexpr size_t kMostPlaces = 600;    // of one element, which no body should h
 constexpr int64_t kAllPlaces = 8'000;  // that are looked at: 0.2 s
 constexpr size_t kMostStages = 48;
 constexpr int kSweeps = 4;
+constexpr double kMostTerms = 32;
 
 // Cycles of a vector.
 constexpr double kArithmetic = 0.5, kLoad = 0.75, kStore = 1, kSpread = 3;
@@ -45,10 +46,26 @@ std::optional<int64_t> step_along(const ir::Expr& at, const ir::Var& var) {
   return ir::as_int(ir::simplify(next - at));
 }
 
+double terms_of(const schedule::StageNest& stage) {
+  double terms = 1;
+  for (int a = stage.data_rank; a < stage.data_rank + stage.reduce_rank; ++a)
+    terms *= static_cast<double>(stage.axes[static_cast<size_t>(a)].extent.value());
+  return terms;
+}
+
 bool is_pointwise(const schedule::LoopNest& nest, int i) {
   const schedule::StageNest& stage = nest.stage(i);
   return stage.op->compute() && !stage.is_reduction() && stage.bodies.size() == 1 && stage.data_rank > 0 &&
          !stage.buffer().element().is_packed() && schedule::scan_around(nest, i) == schedule::kNone;
+}
+
+// A sum of a few terms along one axis of an image, or another reduction of them: it is stored. Of terms along two,
+// tiles of several rows read each row once (reduction.cc).
+bool is_window(const schedule::LoopNest& nest, int i) {
+  const schedule::StageNest& stage = nest.stage(i);
+  return stage.op->compute() && stage.is_reduction() && stage.reduce_rank == 1 && stage.bodies.size() == 1 &&
+         stage.data_rank > 1 && !stage.buffer().element().is_packed() &&
+         schedule::scan_around(nest, i) == schedule::kNone && terms_of(stage) <= kMostTerms;
 }
 
 double elements_of(const schedule::StageNest& stage) {
@@ -66,12 +83,13 @@ class Search {
   }
 
   Repeats run() {
-    if (stages_.size() > kMostStages || !has_windows()) return {};
+    if (stages_.size() + windows_.size() > kMostStages || !has_windows()) return {};
     const std::set<int> none;
     const std::set<int> first = improved(none), second = improved({stages_.begin(), stages_.end()});
     const std::set<int>& best = cost(second) < cost(first) ? second : first;
-    if (best.empty() || budget_ < 0 || cost(none) <= kWorth * cost(best)) return {};
+    if (budget_ < 0 || (windows_.empty() && (best.empty() || cost(none) <= kWorth * cost(best)))) return {};
     Repeats found{best, {}};
+    found.stored.insert(windows_.begin(), windows_.end());
     std::ranges::set_difference(stages_, best, std::inserter(found.inlined, found.inlined.end()));
     return found;
   }
@@ -88,11 +106,11 @@ class Search {
     known_[root_] = known(root_);
     for (int i = root_; i-- > 0;) {
       const std::vector<int> readers = schedule::readers_of(nest_, i);
-      if (!is_pointwise(nest_, i) || nest_.stage(i).output || readers.empty()) continue;
+      if (nest_.stage(i).output || readers.empty() || !(is_pointwise(nest_, i) || is_window(nest_, i))) continue;
       if (!std::ranges::all_of(readers, [&](int reader) { return known_.contains(reader) && slides(i, reader); }))
         continue;
       known_[i] = known(i);
-      stages_.insert(i);
+      (nest_.stage(i).is_reduction() ? windows_ : stages_).insert(i);
     }
     for (auto& [i, k] : known_)
       for (const ir::Expr& load : k.loads)
@@ -108,7 +126,7 @@ class Search {
       std::set<int> seen;
       return std::ranges::any_of(reader.second.loads, [&](const ir::Expr& load) {
         const int source = nest_.find_stage(ir::as<ir::Load>(load)->buffer.id());
-        return stages_.contains(source) && !seen.insert(source).second;
+        return known_.contains(source) && (nest_.stage(reader.first).is_reduction() || !seen.insert(source).second);
       });
     });
   }
@@ -170,7 +188,7 @@ class Search {
 
   double counted(int i, const std::set<int>& stored) {
     const schedule::StageNest& stage = nest_.stage(i);
-    double cycles = known_.at(i).arithmetic + kStore * bytes(stage.buffer().element()) / vector_bytes_;
+    double cycles = known_.at(i).arithmetic;
     std::vector<ir::Expr> places = known_.at(i).loads;
     std::unordered_set<ir::Expr, ir::ExprHash, ir::ExprEqual> seen(places.begin(), places.end());
     for (size_t p = 0; p < places.size(); ++p) {
@@ -189,13 +207,15 @@ class Search {
           places.push_back(moved);
       if (places.size() > kMostPlaces || --budget_ < 0) return kNever;
     }
-    return cycles;
+    return cycles * terms_of(stage) + kStore * bytes(stage.buffer().element()) / vector_bytes_;
   }
 
   double cost(const std::set<int>& stored) {
     if (const auto found = costs_.find(stored); found != costs_.end()) return found->second;
     double cycles = element(root_, stored) * known_.at(root_).elements;
-    for (int i : stored) {
+    std::set<int> all = stored;
+    all.insert(windows_.begin(), windows_.end());
+    for (int i : all) {
       const schedule::StageNest& stage = nest_.stage(i);
       const int64_t row = stage.axes[static_cast<size_t>(stage.data_rank) - 1].extent.value();
       cycles += (element(i, stored) + kEntry / static_cast<double>(std::max<int64_t>(row, 1))) * known_.at(i).elements;
@@ -220,7 +240,7 @@ class Search {
   const schedule::LoopNest& nest_;
   const int root_;
   const double vector_bytes_;
-  std::set<int> stages_;
+  std::set<int> stages_, windows_;  // those that may be inlined, and reductions
   std::map<int, Known> known_;
   std::map<std::set<int>, double> costs_;
   std::map<std::pair<int, std::set<int>>, double> elements_;
@@ -232,7 +252,8 @@ class Search {
 Repeats repeats(const schedule::LoopNest& nest, const Target& target) {
   Repeats all;
   for (int i = 0; i < nest.size(); ++i) {
-    if (!nest.stage(i).output || !is_pointwise(nest, i) || nest.stage(i).data_rank < 2) continue;
+    if (!nest.stage(i).output || nest.stage(i).data_rank < 2 || !(is_pointwise(nest, i) || is_window(nest, i)))
+      continue;
     Repeats found = Search(nest, target, i).run();
     all.stored.merge(found.stored);
     all.inlined.merge(found.inlined);

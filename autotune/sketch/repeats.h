@@ -8,8 +8,9 @@
 
 namespace tw::autotune::sketch {
 
-// Pointwise stages that only one output reads, through each other: those whose rows are stored while the output's are
-// computed (strips.cc), and those that are inlined beside these. Both empty where storing saves little.
+// Pointwise stages and windows of few terms along one axis that only one output reads, through each other: those whose
+// rows are stored while the output's are computed (strips.cc), and those that are inlined beside these. Both empty
+// where storing saves little.
 struct Repeats {
   std::set<int> stored, inlined;
 };

@@ -1,4 +1,4 @@
-// Windows of pointwise stages, as images have them: what is read again and again is stored, a few rows of it.
+// Windows of windows, as images have them: what is read again and again is stored, a few rows of it.
 //
 //   P[y, x] = f(A[y, x])                           parallel y.o: for y.i:
 //   B[y, x] = P[y, x] + P[y+1, x+1] + ..    ==>      P's next row, in vectors; those that B still reads stay
@@ -87,9 +87,17 @@ class Places {
       found = {own.axis, own.step * *step, 0, 0};
       rest = rest - ir::Expr(axes[d].var) * ir::Expr(*step);
     }
+    for (const Axis& axis : graph_.at(reader).sums) {
+      if (!ir::uses_var(at, axis.var)) continue;
+      const auto step = step_along(at, axis);
+      if (!step || *step < 0) return std::nullopt;
+      found.last += *step * (axis.extent - 1);
+      rest = ir::substitute(rest, {{axis.var.id(), ir::Expr(0)}});
+    }
     const auto offset = ir::as_int(ir::simplify(rest));
     if (!offset) return std::nullopt;
-    found.first = found.last = *offset;
+    found.first = *offset;
+    found.last += *offset;
     return found;
   }
 
@@ -195,8 +203,11 @@ class Strips {
     const int64_t extent = stage.data.back().extent;
     const int64_t width = lanes_of(stage, k_.target) * k_.cfg.value(root_.name + ".vectors");
     k_.step(schedule::Split{stage.name, last, schedule::Factor(std::min(width, extent)), {}, ir::Tail::kAuto});
-    order.insert(order.end(), {last + ".o", last + ".i"});
+    order.push_back(last + ".o");
+    for (const Axis& axis : stage.sums) order.push_back(axis.name);
+    order.push_back(last + ".i");
     k_.reorder(stage.name, order);
+    for (const Axis& axis : stage.sums) k_.step(schedule::Unroll{stage.name, axis.name});
     k_.step(schedule::Vectorize{stage.name, last + ".i"});
   }
 
@@ -219,16 +230,20 @@ bool takes_all_strips(const Graph& graph) {
 
 std::optional<Group> match_strips(const Graph& graph, int root) {
   const Stage& last = graph.at(root);
-  if (last.kind != StageKind::kPointwise || !last.output || last.inlined) return std::nullopt;
+  const bool fits = last.kind == StageKind::kPointwise || last.kind == StageKind::kReduction;
+  if (!fits || !last.output || last.inlined) return std::nullopt;
   Group group{root, root, {root}};
   for (int i = root; i-- > 0;) {
     const Stage& stage = graph.at(i);
-    if (!stage.strip || stage.readers.empty()) continue;
+    if (!stage.strip || stage.readers.empty() || stage.kind == StageKind::kContraction) continue;
     if (!std::ranges::all_of(stage.readers, [&](int reader) { return std::ranges::count(group.members, reader) > 0; }))
       continue;
     group.members.insert(group.members.begin(), i);
   }
-  if (group.members.size() < 2 || !form_of(graph, group)) return std::nullopt;
+  if (group.members.size() < 2) return std::nullopt;
+  const std::optional<Form> form = form_of(graph, group);
+  const bool reduces = std::ranges::any_of(group.members, [&](int member) { return graph.at(member).reduces(); });
+  if (!form || (reduces && form->height == 0)) return std::nullopt;
   return group;
 }
 

@@ -135,6 +135,32 @@ TEST(SketchStrips, WindowsThatSlideByTwo) {
   expect_right(args);
 }
 
+// Sums along one axis, then along the other; what stands between them is inlined.
+TEST(SketchStrips, SumsOfWindows) {
+  const Tensor A = input(41, 139), K = te::placeholder({7}, "float32", "K");
+  const te::IterVar p = te::reduce_axis(0, 7, "p"), q = te::reduce_axis(0, 5, "q");
+  const Tensor B =
+      te::compute({41, 133}, [&](Var y, Var x) { return te::sum(A(y, Expr(x) + Expr(p)) * K(p), {p}); }, "B");
+  const Tensor C = te::compute({41, 133}, [&](Var y, Var x) { return B(y, x) + B(y, x); }, "C");
+  const Tensor D = te::compute({37, 133}, [&](Var y, Var x) { return te::max(C(Expr(y) + Expr(q), x), {q}); }, "D");
+  EXPECT_EQ(claims({A, K, D}), (Groups{"strips: B D"}));
+  expect_right({A, K, D});
+  const Args last = {A, K, te::compute({37, 133}, [&](Var y, Var x) { return D(y, x) + A(y, x); }, "O")};
+  EXPECT_EQ(claims(last), (Groups{"strips: B D O"}));
+  expect_right(last);
+}
+
+// Of windows along two axes tiles read less.
+TEST(SketchStrips, SumsOfSquareWindowsAreTiles) {
+  const Tensor A = input(41, 139);
+  const te::IterVar p = te::reduce_axis(0, 3, "p"), q = te::reduce_axis(0, 3, "q");
+  const auto sum = [&](const Tensor& of, int height, int width, const char* name) {
+    return te::compute(
+        {height, width}, [&](Var y, Var x) { return te::sum(of(Expr(y) + Expr(p), Expr(x) + Expr(q)), {p, q}); }, name);
+  };
+  EXPECT_EQ(claims({A, sum(sum(A, 39, 137, "B"), 37, 135, "C")}).back().substr(0, 6), "reduct");
+}
+
 // A row that is read wherever a clamp says is no next row of a window.
 TEST(SketchStrips, ClampedRowsAreNoStrips) {
   const Tensor A = input(37, 137);

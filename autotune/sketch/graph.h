@@ -49,9 +49,9 @@ struct Stage {
   ir::Type type;
   bool output = false;
   bool inlined = false;
-  bool prologue = false;         // pointwise: arithmetic on several reads whose result a contraction multiplies
-  bool strip = false;            // pointwise or a window: its rows are stored while those of the root that reads it are computed
-  bool param = false;            // an input that may be packed ahead
+  bool prologue = false;  // pointwise: arithmetic on several reads whose result a contraction multiplies
+  bool strip = false;  // pointwise or a window: its rows are stored while those of the root that reads it are computed
+  bool param = false;  // an input that may be packed ahead
   std::vector<int64_t> shape;    // of the outputs
   std::vector<Axis> data, sums;  // data axes (an input has none), reduction axes
   std::vector<ir::Expr> bodies;  // one for each output, with inlined stages expanded

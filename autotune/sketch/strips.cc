@@ -75,9 +75,12 @@ class Places {
     });
   }
 
-  std::optional<Along> along(int reader, const ir::Expr& at) const {
+  // Of a subscript that stays inside of a dimension whatever conditions say: the rows of others are cut off, and do not
+  // move with the loop.
+  std::optional<Along> along(int reader, const ir::Expr& at, int64_t extent) const {
     const std::vector<Axis>& axes = graph_.at(reader).data;
     Along found;
+    int64_t reach = 0;
     ir::Expr rest = at;
     for (size_t d = 0; d < axes.size(); ++d) {
       if (!ir::uses_var(at, axes[d].var)) continue;
@@ -85,6 +88,7 @@ class Places {
       const Along& own = along_.at(reader)[d];
       if (found.axis != kNoAxis || own.axis == kNoAxis || !step || *step < 1) return std::nullopt;
       found = {own.axis, own.step * *step, 0, 0};
+      reach = *step * (axes[d].extent - 1);
       rest = rest - ir::Expr(axes[d].var) * ir::Expr(*step);
     }
     for (const Axis& axis : graph_.at(reader).sums) {
@@ -98,6 +102,7 @@ class Places {
     if (!offset) return std::nullopt;
     found.first = *offset;
     found.last += *offset;
+    if (found.first < 0 || found.last + reach >= extent) return std::nullopt;
     return found;
   }
 
@@ -105,7 +110,7 @@ class Places {
     const auto [known, fresh] = along_.try_emplace(read.stage);
     if (fresh) known->second.resize(read.at().size());
     for (size_t d = 0; d < read.at().size(); ++d) {
-      const std::optional<Along> now = along(reader, read.at()[d]);
+      const std::optional<Along> now = along(reader, read.at()[d], graph_.at(read.stage).shape[d]);
       if (!now) return false;
       Along& before = known->second[d];
       if (fresh) before = *now;

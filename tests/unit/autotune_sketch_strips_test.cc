@@ -176,6 +176,19 @@ TEST(SketchStrips, ClampedRowsAreNoStrips) {
   expect_right(args);
 }
 
+// One behind the other: the rows that are read do not move with those that are written.
+TEST(SketchStrips, ConcatenatedRowsAreNoStrips) {
+  const Tensor A = input(10, 64);
+  const te::IterVar k = te::reduce_axis(0, 3, "k");
+  const Tensor B = te::compute({8, 64}, [&](Var y, Var x) { return te::sum(A(Expr(y) + Expr(k), x), {k}); }, "B");
+  const Args args = {
+      A, te::compute(
+             {16, 64},
+             [&](Var y, Var x) { return te::if_then_else(Expr(y) < Expr(8), B(y, x), B(Expr(y) - Expr(8), x)); }, "C")};
+  EXPECT_TRUE(std::ranges::none_of(claims(args), [](const std::string& c) { return c.starts_with("strips"); }));
+  expect_right(args);
+}
+
 // What two outputs read, and what devices compute, is left to other rules.
 TEST(SketchStrips, OneOutputOnOneCpu) {
   const Args args = blurs(37, 133, 7);

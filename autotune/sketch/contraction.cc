@@ -113,6 +113,13 @@ bool Contraction::turns() const {
          roles_.group == 0 && !dot_;
 }
 
+// Lanes that lie apart, which each task would turn again.
+bool Contraction::turns_once() const {
+  constexpr int64_t kOften = 4;
+  return !roles_.contiguous && roles_.repeats >= kOften && !dot_ && roles_.lane_dimension >= 0 &&
+         roles_.lane_dimension + 1 < static_cast<int>(source_of(roles_.vectors).shape.size());
+}
+
 // Whether the rows are an axis of a tensor that is read as it lies.
 bool Contraction::reads_whole_rows() const {
   return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source && roles_.share < 0 &&
@@ -195,6 +202,7 @@ void Contraction::define_knobs() {
     std::vector<std::string> packs = {"\"task\""};
     if (!must) packs.push_back("\"no\"");
     if (can_pack_whole()) packs.push_back("\"whole\"");
+    if (turns_once()) std::ranges::reverse(packs);
     if (turns()) packs = {"\"whole\"", "\"no\""};
     k_.cfg.define_knob_json(knob("pack"), packs);
   }

@@ -38,6 +38,7 @@ struct Roles {
   int lane_dimension = -1;  // of the vectors' operand, where the lanes stand alone in one of its subscripts
   bool contiguous = false;  // lanes lie side by side in that operand
   int64_t terms = 1;        // of a sum
+  int64_t repeats = 1;      // iterations of the outer axes that read the same vectors
 };
 // With the output's innermost axis as lanes; and with the axis that costs least, which has roles where the first has.
 std::optional<Roles> roles_of(const Graph&, int contraction);

@@ -53,7 +53,7 @@ std::string Contraction::pack_stage() {
 
 // All panels before the tasks begin, by all threads.
 void Contraction::place_whole() {
-  if (turns()) return k_.parallel(panel_, turn_panel());
+  if (turns() || turns_once()) return k_.parallel(panel_, turn_panel());
   const std::string lane = panel_axes()[static_cast<size_t>(roles_.lane_dimension)],
                     by = std::to_string(k_.cfg.value(knob("tile"), 1));
   std::vector<std::string> indices = panel_indices(lane + " % " + by);

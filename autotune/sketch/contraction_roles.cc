@@ -6,6 +6,7 @@
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/lanes.h"
+#include "src/ir/register_lanes.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -136,6 +137,8 @@ std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis, 
       roles.outer.insert(roles.outer.begin(), d);
   }
   for (const Axis& axis : stage.sums) roles.terms *= axis.extent;
+  for (int d : roles.outer)
+    if (const Axis& axis = stage.data[static_cast<size_t>(d)]; !vectors.uses(axis)) roles.repeats *= axis.extent;
   if (roles.rows < 0) return std::nullopt;
   return roles;
 }
@@ -223,16 +226,30 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const R
   return tiles;
 }
 
+constexpr double kMove = 1.5;  // cycles for an element that vectors do not reach
+
+// Cycles for an element of vectors that no copy lays side by side: each tile finds them where they lie.
+double move_of_lane(const Stage& stage, const Roles& roles, const Target& target) {
+  constexpr double kLoadAndSort = 2;  // of a register
+  const int64_t apart =
+      std::abs(stride_along(*roles.vectors.read, stage.data[static_cast<size_t>(roles.lanes)]).value_or(0));
+  if (apart == 1) return 0;
+  if (apart == 0 || apart > ir::kFewApart) return kMove;
+  return std::min(kMove, kLoadAndSort * static_cast<double>(apart) / static_cast<double>(lanes_of(stage, target)));
+}
+
 // Cycles for one term of one sum, with a register tile's share of what packing and transposed stores take.
 double cost_of_term(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
-  constexpr double kMove = 1.5;  // cycles for an element that vectors do not reach
   const auto extent = [&](int d) { return stage.data[static_cast<size_t>(d)].extent; };
   const int64_t rows = extent(roles.rows), columns = extent(roles.lanes);
   const std::vector<Tile> tiles =
       tiles_of(rows, columns, lanes_of(stage, target), registers_of(graph, stage, roles, target), false);
   const auto share = static_cast<double>(roles.share < 0 ? 1 : extent(roles.share));
   double cost = tiles.front().cost / static_cast<double>(rows * columns);
-  if (!roles.contiguous && !graph.at(roles.vectors.source).param) cost += kMove / (static_cast<double>(rows) * share);
+  if (roles.lane_dimension < 0)
+    cost += move_of_lane(stage, roles, target) / static_cast<double>(tiles.front().rows * tiles.front().lines);
+  else if (!roles.contiguous && !graph.at(roles.vectors.source).param)
+    cost += kMove / (static_cast<double>(rows * roles.repeats) * share);
   if (!roles.innermost) cost += kMove / static_cast<double>(roles.terms);
   return cost;
 }

@@ -51,8 +51,9 @@ class Contraction {
   bool can_be_packed_ahead() const;
   bool can_pack() const;
   bool can_pack_whole() const {
-    return (roles_.vectors.through < 0 || roles_.vectors.prologue()) && !dot_ && roles_.contiguous;
+    return (roles_.vectors.through < 0 || roles_.vectors.prologue()) && !dot_ && (roles_.contiguous || turns_once());
   }
+  bool turns_once() const;
   bool turns() const;
   bool reads_whole_rows() const;
   bool can_copy_rows() const;

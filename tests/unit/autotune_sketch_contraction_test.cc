@@ -255,12 +255,42 @@ Args few_columns() {
   return te::ops::make("matmul", {{"M", "90"}, {"N", "3"}, {"K", "21"}, {"transpose_a", "true"}}).args;
 }
 
+// Of x[n, c, h, w] and dy[n, o, h, w]: lanes are channels of dy, of which all windows read the same.
+Args weight_gradient(int batch, int in, int out, int size, int kernel) {
+  const int rows = size - kernel + 1;
+  const Tensor X = te::placeholder({batch, in, size, size}, "float32", "X"),
+               G = te::placeholder({batch, out, rows, rows}, "float32", "G");
+  const te::IterVar n = te::reduce_axis(0, batch, "n"), i = te::reduce_axis(0, rows, "i"),
+                    j = te::reduce_axis(0, rows, "j");
+  const Tensor D = te::compute(
+      {out, in, kernel, kernel},
+      [&](const std::vector<Var>& at) {
+        return te::sum(X(n, at[1], Expr(at[2]) + i, Expr(at[3]) + j) * G(n, at[0], i, j), {n, i, j});
+      },
+      "D");
+  return {X, G, D};
+}
+
+// Of the first candidate: whether each task computes its part of the stage.
+bool is_in_tasks(const Args& args, const std::string& name) {
+  const schedule::LoopNest nest = task_of(args).candidate(0).value_or_throw().schedule.nest();
+  return nest.stage(nest.find_stage(name)).attach.kind == schedule::AttachKind::kAt;
+}
+
+TEST(SketchContraction, WhatAllTasksReadIsTurnedOnce) {
+  EXPECT_FALSE(is_in_tasks(weight_gradient(2, 64, 64, 11, 3), "G.global"));
+  EXPECT_TRUE(is_in_tasks(matmul(64, 64, 64, true), "B.global"));
+}
+TEST(SketchContraction, GradientsOfWeights) { expect_right(weight_gradient(2, 5, 37, 9, 3)); }
+
 TEST(SketchContraction, LanesLeaveAnInnermostAxisThatIsTooShort) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(turned(channels_first(5, {{"padding", "1"}})), (Names{"W", "conv.local"}));
   EXPECT_EQ(turned(channels_first(3, {{"N", "3"}, {"KH", "1"}, {"KW", "1"}})), (Names{"W", "conv.local"}));
   EXPECT_EQ(turned(few_columns()), (Names{"matmul.local"}));
   EXPECT_EQ(turned(channels_first(64, {{"padding", "1"}})), Names{}) << "long rows";
+  EXPECT_EQ(turned(channels_first(224, {{"KH", "16"}, {"KW", "16"}, {"stride", "16"}})), (Names{"W", "conv.local"}))
+      << "pixels that lie apart";
   EXPECT_EQ(turned(matmul(64, 3, 20)), Names{}) << "turning A takes longer than three products with it";
 }
 TEST(SketchContraction, ShortRowsOfImages) { expect_right(channels_first(5, {{"padding", "1"}})); }

@@ -268,7 +268,9 @@ void Tiles::in_parts() {
 
 std::optional<Group> match_reduction(const Graph& graph, int root) {
   const int sum = sum_of_root(graph, root);
-  if (sum == -1 || lane_axis(graph.at(sum)) == kNoAxis || extents(graph.at(sum).sums) < 1) return std::nullopt;
+  if (sum == -1 || match_short_runs(graph, sum) || lane_axis(graph.at(sum)) == kNoAxis ||
+      extents(graph.at(sum).sums) < 1)
+    return std::nullopt;
   return group_of_sum(root, sum);
 }
 

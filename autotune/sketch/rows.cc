@@ -182,12 +182,13 @@ std::set<int> shared_by_rows(const Graph& graph, const Group& group) {
   return found;
 }
 
-// The root with all that nothing else reads, but for what is computed before, and what only that reads.
+// The root with all that nothing else reads, but for what is computed before, and what only that reads. Sums of short
+// runs are never of one row.
 Group grown(const Graph& graph, int root, const std::set<int>& before) {
   Group group{root, root, {root}};
   for (int i = root - 1; i >= 0; --i) {
     const Stage& stage = graph.at(i);
-    if (stage.inlined || stage.output || before.contains(i) ||
+    if (stage.inlined || stage.output || before.contains(i) || match_short_runs(graph, i) ||
         (stage.kind != StageKind::kPointwise && stage.kind != StageKind::kReduction))
       continue;
     const bool inside = std::ranges::all_of(stage.readers, [&](int reader) { return group.has(reader); });

@@ -22,6 +22,7 @@ constexpr Rule kRules[] = {
     {"pixels",      match_pixels,      apply_pixels,      "before contraction: few columns and terms want lanes elsewhere"},
     {"contraction", match_contraction, apply_contraction, "before reductions of any kind: register tiles need reuse"},
     {"whole",       match_whole,       apply_whole,       "before rows: too few rows to share out"},
+    {"short_runs",  match_short_runs,  apply_short_runs,  "before rows, each of which is read by itself"},
     {"rows",        match_rows,        apply_rows,        "before reduction: takes all reductions of a row together"},
     {"reduction",   match_reduction,   apply_reduction,   "after contractions, whose operands are used again and again"},
     {"running",     match_running,     apply_running,     "before pointwise: its last stage is one"},

@@ -163,6 +163,45 @@ TEST(SketchRows, SumsOfLongAndShortRows) {
   expect_right("rows", row_sums(9, 133));
   expect_right("rows", row_sums(50, 5));
 }
+// Like group normalisation with channels side by side.
+Args like_group_norm(int groups, int channels) {
+  const Tensor A = te::placeholder({2, 9, 8, groups * channels}, "float32", "A");
+  const auto summed = [&](const char* name, const std::function<Expr(const Expr&, const std::vector<Expr>&)>& f) {
+    const IterVar y = te::reduce_axis(0, 9, "y"), x = te::reduce_axis(0, 8, "x"), c = te::reduce_axis(0, channels, "c");
+    return te::compute(
+        {2, groups},
+        [&](Var n, Var g) { return te::sum(f(A(n, y, x, Expr(g) * Expr(channels) + c), {n, g}), {y, x, c}); }, name);
+  };
+  const Tensor total = summed("total", [](const Expr& a, const std::vector<Expr>&) { return a; });
+  const Expr least = te::constant(-2, "float32"), most = te::constant(2, "float32");  // sums of squares stay exact
+  const Tensor mean =
+      te::compute({2, groups}, [&](Var n, Var g) { return te::min(te::max(total(n, g), least), most); }, "mean");
+  const Tensor squares =
+      summed("squares", [&](const Expr& a, const std::vector<Expr>& at) { return (a - mean(at)) * (a - mean(at)); });
+  const Tensor B = te::compute(
+      A.shape(),
+      [&](Var n, Var y, Var x, Var c) {
+        const Expr g = ir::floordiv(Expr(c), Expr(channels));
+        return (A(n, y, x, c) - mean(n, g)) * squares(n, g);
+      },
+      "B");
+  return {A, B};
+}
+
+TEST(SketchRows, ShortRunsAreReadAsTheyLie) {
+  const auto claimed = [](const Args& args) {
+    const auto claims = sketch::partition(sketch::analyse({args.back()}), Target::host());
+    return std::ranges::count_if(claims,
+                                 [](const sketch::Claim& c) { return c.rule->name == std::string("short_runs"); });
+  };
+  for (const Args& args : {like_group_norm(5, 10), like_group_norm(4, 37)}) {
+    EXPECT_EQ(claimed(args), 2) << "the total and the squares";
+    expect_right("pointwise", args);
+  }
+  EXPECT_EQ(claimed(like_group_norm(5, 2)), 0) << "vectors of several runs";
+  EXPECT_EQ(claimed(like_group_norm(5, 100)), 0) << "lines of one run";
+}
+
 TEST(SketchRows, FewRowsAreSharedOutWithin) {
   expect_right("whole", sum_of_all(131, 77));
   expect_right("whole", row_sums(3, 133));

@@ -86,17 +86,27 @@ class Tiles {
   const std::string& name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   bool parallel() const { return sum_.operations >= kParallelWork; }
 
+  bool is_padded() const {
+    return std::ranges::any_of(
+        sum_.direct, [&](int source) { return sketch_.graph.at(source).inlined && sketch_.graph.at(source).pads; });
+  }
   // Whether vectors reach past a border, whose conditions leave the loop over them, but none that is several axes.
   bool lanes_cross_border() const {
     const Access* main = main_read(sum_);
-    return main && stride_along(*main, sum_.sums.back()).value_or(0) != 0 &&
-           std::ranges::any_of(sum_.direct, [&](int source) {
-             return sketch_.graph.at(source).inlined && sketch_.graph.at(source).pads;
-           });
+    const auto last = std::find_if(sum_.sums.rbegin(), sum_.sums.rend(), [](const Axis& a) { return a.extent > 1; });
+    return main && last != sum_.sums.rend() && stride_along(*main, *last).value_or(0) != 0 && is_padded();
   }
-  // Loops of a window that may be: all, or the last where several lines would be in registers at once.
+  // Loops of a window that may be: all, or the last where several lines would be in registers at once. Lines of a
+  // padded one stay a loop, which runs over those that are there: conditions of each would make the code long.
   std::vector<std::string> written_out(const std::vector<std::string>& sums) const {
-    return narrow_ ? std::vector<std::string>{sums.back()} : sums;
+    if (narrow_) return {sums.back()};
+    const auto lines = std::ranges::find_if(sum_.sums, [](const Axis& axis) { return axis.extent > 1; });
+    const auto inside = lines == sum_.sums.end() ? 0 : lines - sum_.sums.begin() + 1;
+    const bool loops_inside =
+        std::any_of(sum_.sums.begin() + inside, sum_.sums.end(), [](const Axis& axis) { return axis.extent > 1; });
+    return is_padded() && !lanes_cross_border() && loops_inside
+               ? std::vector<std::string>(sums.begin() + inside, sums.end())
+               : sums;
   }
 
   void define_knobs();

@@ -111,7 +111,7 @@ std::optional<Planes> planes_of(const Graph& graph, const Group& group) {
   if (const int through = roles.vectors.through; through >= 0) {
     const Stage& padded = graph.at(through);
     if (!padded.inlined || !padded.pads || padded.sources != std::vector{image.stage} ||
-        padded.data.size() != image.at().size() || std::ranges::count(group.members, through) == 0)
+        padded.data.size() != image.at().size() || !group.has(through))
       return std::nullopt;
   }
   const std::optional<size_t> terms = terms_of(stage, roles);

@@ -47,7 +47,7 @@ class Places {
     for (size_t d = 0; d < root_.data.size(); ++d) along_[group.root].push_back({static_cast<int>(d), 1, 0, 0});
     for (auto member = group.members.rbegin(); member != group.members.rend(); ++member)
       for (const Access& read : graph.at(*member).reads)
-        if (std::ranges::count(group.members, read.stage)) fits_ = fits_ && add(*member, read);
+        if (group.has(read.stage)) fits_ = fits_ && add(*member, read);
   }
 
   std::optional<Form> form() {
@@ -193,7 +193,7 @@ class Strips {
     std::vector<std::pair<int, std::vector<ir::Expr>>> seen;
     for (int member : group_.members)
       for (const Access& read : k_.graph.at(member).reads) {
-        if (std::ranges::count(group_.members, read.stage) || read.at().size() < 2) continue;
+        if (group_.has(read.stage) || read.at().size() < 2) continue;
         const std::vector<ir::Expr> plane(read.at().begin(), read.at().end() - 2);
         const auto same = [&](const auto& other) {
           return other.first == read.stage && std::ranges::equal(other.second, plane, ir::ExprEqual());
@@ -241,8 +241,7 @@ std::optional<Group> match_strips(const Graph& graph, int root) {
   for (int i = root; i-- > 0;) {
     const Stage& stage = graph.at(i);
     if (!stage.strip || stage.readers.empty() || stage.kind == StageKind::kContraction) continue;
-    if (!std::ranges::all_of(stage.readers, [&](int reader) { return std::ranges::count(group.members, reader) > 0; }))
-      continue;
+    if (!std::ranges::all_of(stage.readers, [&](int reader) { return group.has(reader); })) continue;
     group.members.insert(group.members.begin(), i);
   }
   if (group.members.size() < 2) return std::nullopt;

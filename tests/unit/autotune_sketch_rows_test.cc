@@ -190,7 +190,7 @@ Args like_group_norm(int groups, int channels) {
 
 TEST(SketchRows, ShortRunsAreReadAsTheyLie) {
   const auto claimed = [](const Args& args) {
-    const auto claims = sketch::partition(sketch::analyse({args.back()}), Target::host());
+    const auto claims = sketch::partition(sketch::analyse({args.back()}, Target::host()), Target::host());
     return std::ranges::count_if(claims,
                                  [](const sketch::Claim& c) { return c.rule->name == std::string("short_runs"); });
   };

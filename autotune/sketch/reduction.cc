@@ -22,9 +22,10 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-constexpr int64_t kWindow = 64;          // terms that are written out
-constexpr int64_t kSmallResult = 65536;  // elements of which a copy for each thread costs little
-constexpr int64_t kEnoughTasks = 12;     // iterations that keep a few threads busy to the end
+constexpr int64_t kWindow = 64;              // terms that are written out
+constexpr int64_t kMostWithConditions = 16;  // of them, where each line may be beyond a border
+constexpr int64_t kSmallResult = 65536;      // elements of which a copy for each thread costs little
+constexpr int64_t kEnoughTasks = 12;         // iterations that keep a few threads busy to the end
 constexpr int kNoAxis = -1;
 
 // The data axis along which most of the memory is contiguous.
@@ -97,14 +98,15 @@ class Tiles {
     return main && last != sum_.sums.rend() && stride_along(*main, *last).value_or(0) != 0 && is_padded();
   }
   // Loops of a window that may be: all, or the last where several lines would be in registers at once. Lines of a
-  // padded one stay a loop, which runs over those that are there: conditions of each would make the code long.
+  // padded one that is large stay a loop, which runs over those that are there: conditions of each would make code
+  // long.
   std::vector<std::string> written_out(const std::vector<std::string>& sums) const {
     if (narrow_) return {sums.back()};
     const auto lines = std::ranges::find_if(sum_.sums, [](const Axis& axis) { return axis.extent > 1; });
     const auto inside = lines == sum_.sums.end() ? 0 : lines - sum_.sums.begin() + 1;
     const bool loops_inside =
         std::any_of(sum_.sums.begin() + inside, sum_.sums.end(), [](const Axis& axis) { return axis.extent > 1; });
-    return is_padded() && !lanes_cross_border() && loops_inside
+    return extents(sum_.sums) > kMostWithConditions && is_padded() && !lanes_cross_border() && loops_inside
                ? std::vector<std::string>(sums.begin() + inside, sums.end())
                : sums;
   }

@@ -6,7 +6,6 @@
 //
 // or, of rows that are too long for the nearest cache, columns of them: parallel y.o: for x.o: for y.i: ..
 //
-//
 // The rows are those along the one axis of the root, but its last, along which windows reach. Axes that all stages have
 // go around it, others inside of it, so that no row is computed again for each channel. Each task begins with as many
 // rows as the windows are high.

@@ -12,6 +12,7 @@
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "src/ir/interval_arith.h"
 
 namespace tw::autotune::sketch {
 
@@ -22,14 +23,12 @@ constexpr int64_t kLeastOfAPart = 128;  // terms
 constexpr int64_t kMostParts = 32;
 constexpr size_t kValues = 4;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t large_tiles(const Stage& stage, const Roles& roles) {
   int64_t rows = stage.data[static_cast<size_t>(roles.rows)].extent, others = 1;
   if (roles.share >= 0) rows *= stage.data[static_cast<size_t>(roles.share)].extent;
   for (const int d : roles.outer) others *= stage.data[static_cast<size_t>(d)].extent;
   const int64_t columns = stage.data[static_cast<size_t>(roles.lanes)].extent;
-  return others * ceil_div(rows, kLargeTile) * ceil_div(columns, kLargeTile);
+  return others * ir::ceil_div(rows, kLargeTile) * ir::ceil_div(columns, kLargeTile);
 }
 
 // Of which sum there are parts: the last, whose tiles are in shared memory, unless another one is longer.
@@ -80,7 +79,7 @@ TiledSums parts_of_sums(Sketch& sketch, const Stage& stage, const Roles& roles, 
   const size_t which = shared_sum(stage);
   const Axis& sum = stage.sums[which];
   const int64_t tile = which + 1 == stage.sums.size() ? unit : 1;
-  const int64_t part = ceil_div(ceil_div(sum.extent, parts), tile) * tile;
+  const int64_t part = ir::ceil_div(ir::ceil_div(sum.extent, parts), tile) * tile;
   sketch.split(stage.name, sum.name, part);
   sums.stage = rfactor(sketch, stage.name, sum.name + ".o", 0);
   sums.outer.insert(sums.outer.begin(), data_loops(sketch.s, sums.stage).front());

@@ -21,6 +21,7 @@
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
+#include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
@@ -141,7 +142,8 @@ std::optional<Planes> planes_of(const Graph& graph, const Group& group) {
   return p.product ? std::optional(p) : std::nullopt;
 }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// The outer loop of a split, by the inner one.
+std::string outside(const std::string& loop) { return loop.substr(0, loop.size() - 1) + "o"; }
 
 class PlaneContraction {
  public:
@@ -173,8 +175,7 @@ class PlaneContraction {
   schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
   std::string split(const std::string& stage, const std::string& loop, schedule::Factor by,
                     ir::Tail tail = ir::Tail::kAuto) {
-    k_.step(schedule::Split{stage, loop, std::move(by), {}, tail});
-    return loop + ".i";
+    return k_.split(stage, loop, std::move(by), tail).inner;
   }
   // By the size of a product, which is one of a short axis too.
   std::string product(const std::string& loop, int size, int64_t extent) {
@@ -230,7 +231,7 @@ std::vector<std::string> PlaneContraction::tiles() const {
     const auto consider = [&](int64_t width, int64_t height) {
       if (height < 1 || height >= 2 * lines || (height > 1 && !has_lines())) return;
       const int64_t along_lines = std::gcd(height, warps), along_row = warps / along_lines;
-      const int64_t of_warp = ceil_div(ceil_div(width, along_row), unit) * unit;
+      const int64_t of_warp = ir::ceil_div(ir::ceil_div(width, along_row), unit) * unit;
       const double more =
           past_end(planes_.rows, tile.rows) * past_end(columns, of_warp * along_row) * past_end(lines, height);
       // What few pixels together leave of a product's operands is read again and again.
@@ -243,7 +244,7 @@ std::vector<std::string> PlaneContraction::tiles() const {
     };
     for (int64_t width = unit; width <= tile.pixels && width < 2 * std::max(columns, unit); width *= 2)
       consider(width, tile.pixels / width);
-    const int64_t whole = ceil_div(columns, unit) * unit;
+    const int64_t whole = ir::ceil_div(columns, unit) * unit;
     if (whole <= tile.pixels) consider(whole, std::min(lines, tile.pixels / whole));
     if (text.empty() || std::ranges::count(all, text, &std::pair<double, std::string>::second) > 0) continue;
     least = all.empty() ? best : std::min(least, best);
@@ -265,7 +266,7 @@ void PlaneContraction::define_knobs() {
   int64_t pixels = extent(planes_.roles.lanes), blocks = extent(planes_.roles.rows) / planes_.rows;
   if (has_lines()) pixels *= extent(planes_.line);
   for (const int d : planes_.outer) blocks *= extent(d);
-  blocks *= ceil_div(pixels, kPixels) * ceil_div(planes_.rows, kRows);
+  blocks *= ir::ceil_div(pixels, kPixels) * ir::ceil_div(planes_.rows, kRows);
   const int64_t processors = processors_of(k_.target);
   std::vector<int64_t> parts{1};
   for (int64_t n = 2; n <= kMostParts && n * blocks < 4 * processors && all >= n * values.front(); n *= 2)
@@ -284,7 +285,7 @@ void PlaneContraction::define_knobs() {
 void PlaneContraction::take_parts() {
   const int64_t tile = k_.cfg.value(knob("terms"));
   k_.step(schedule::Split{
-      name_, terms().name, ceil_div(ceil_div(terms().extent, parts_), tile) * tile, {}, ir::Tail::kAuto});
+      name_, terms().name, ir::ceil_div(ir::ceil_div(terms().extent, parts_), tile) * tile, {}, ir::Tail::kAuto});
   name_ = rfactor(k_, name_, terms().name + ".o", 0);
   part_ = data_loops(k_.s, name_).front();
 }
@@ -410,7 +411,6 @@ PlaneContraction::Loops PlaneContraction::loops_of(const std::string& name, cons
 
 // Of the loops .o of the tile's rows and columns, which stand outermost; the innermost that is bound.
 std::string PlaneContraction::bind_blocks(const std::string& name, const Loops& loops) {
-  const auto outside = [](const std::string& loop) { return loop.substr(0, loop.size() - 1) + "o"; };
   const int64_t columns = column_of(stage_, planes_).extent;
   return bind_tiles(k_, name, loops.outer, outside(loops.column), outside(loops.row),
                     {stage_.elements / columns / planes_.rows * parts_, columns, product_.n});
@@ -420,7 +420,6 @@ std::string PlaneContraction::bind_blocks(const std::string& name, const Loops& 
 void PlaneContraction::tile_epilogue() {
   const std::string& name = root_.name;
   const Loops loops = loops_of(name, root_);
-  const auto outside = [](const std::string& loop) { return loop.substr(0, loop.size() - 1) + "o"; };
   const std::string row = split(name, loops.row, tile(3)), column = split(name, loops.column, tile(4)),
                     lane = split(name, column, ir::kLanesOfWarp);
   const std::string line = has_lines() ? split(name, loops.line, tile(5)) : "";
@@ -442,7 +441,6 @@ void PlaneContraction::tile_epilogue() {
 
 // The loop over tiles of terms.
 std::string PlaneContraction::tile_sums() {
-  const auto outside = [](const std::string& loop) { return loop.substr(0, loop.size() - 1) + "o"; };
   Loops loops;
   std::vector<std::string> order;
   if (at_root()) {

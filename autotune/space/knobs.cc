@@ -9,6 +9,8 @@
 #include <array>
 #include <set>
 
+#include "src/ir/interval_arith.h"
+
 namespace tw::autotune {
 
 void tune_error(std::string what, std::vector<std::string> notes) {
@@ -21,8 +23,6 @@ constexpr size_t kMaxValues = 200'000;
 // Register-tile heights, then multiples of a vector and cache-block sizes.
 constexpr int64_t kUsefulFactors[] = {2,  3,  4,  5,  6,  8,   9,   10,  12,  14,  16,  24,
                                       32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 1024};
-
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 std::set<int64_t> inner_factors(int64_t extent, const SplitOptions& options) {
   std::set<int64_t> factors = {1};
@@ -46,7 +46,7 @@ std::set<int64_t> inner_factors(int64_t extent, const SplitOptions& options) {
 // The extents that a split by `inner` leaves, outermost first, when each inner factor is split off from the inside out.
 std::vector<int64_t> with_outer(int64_t extent, const std::vector<int64_t>& inner) {
   int64_t outer = extent;
-  for (size_t i = inner.size(); i-- > 0;) outer = ceil_div(outer, inner[i]);
+  for (size_t i = inner.size(); i-- > 0;) outer = ir::ceil_div(outer, inner[i]);
   std::vector<int64_t> all = {outer};
   all.insert(all.end(), inner.begin(), inner.end());
   return all;

@@ -95,7 +95,10 @@ void expect_right(const Args& args, int count = 4) {
   support::Rng rng(1);
   for (int n = 0; n < fewer(count); ++n) {
     uint64_t index = n == 0 ? 0 : rng.below(candidates.space().size());
-    while (!candidates.legal(index)) index = (index + 1) % candidates.space().size();
+    for (uint64_t tried = 0; !candidates.legal(index); ++tried) {
+      ASSERT_LT(tried, candidates.space().size()) << "no candidate is legal";
+      index = (index + 1) % candidates.space().size();
+    }
     candidates.expect_right(index);
   }
 }

@@ -7,6 +7,7 @@
 #include "schedule/machine.h"
 #include "schedule/operands.h"
 #include "src/ir/equal.h"
+#include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -100,7 +101,7 @@ void load_vectors(Sketch& sketch, const std::string& copy, const Place& at, sche
 }
 
 void share_vectors(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads,
-                   const std::vector<std::string>& sources, schedule::Factor lanes, bool counted) {
+                   const std::vector<std::string>& sources, const schedule::Factor& lanes, bool counted) {
   const std::vector<std::string> copies = keep_in_registers(sketch, stage, sources);
   sketch.split(stage, loop, lanes);
   share(sketch, stage, loop + ".o", std::move(threads));
@@ -129,7 +130,7 @@ int64_t parts_of(int64_t blocks, int64_t terms, int64_t least) {
 }
 
 double past_end(int64_t extent, int64_t part) {
-  return static_cast<double>((extent + part - 1) / part * part) / static_cast<double>(extent);
+  return static_cast<double>(ir::ceil_div(extent, part) * part) / static_cast<double>(extent);
 }
 
 Parts share_among_blocks(Sketch& sketch, const std::string& stage, const std::string& terms, schedule::Factor parts) {

@@ -36,7 +36,7 @@ void load_vectors(Sketch&, const std::string& copy, const Place& at, schedule::F
 // As `share`, a thread taking so many neighbouring iterations of a sum, which it adds one after the other; `counted`:
 // in a loop that stays one.
 void share_vectors(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads,
-                   const std::vector<std::string>& sources, schedule::Factor lanes, bool counted = false);
+                   const std::vector<std::string>& sources, const schedule::Factor& lanes, bool counted = false);
 
 // Along blockIdx.y and blockIdx.z.
 inline constexpr int64_t kMostBlocks = support::kMostBlocksAlong[1];

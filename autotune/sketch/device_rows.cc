@@ -65,7 +65,7 @@ bool fits(const Stage& stage, const Stage& root, size_t rows) {
 
 // Whether it reads of each row of the group what is computed of its own: not of another one, as A[i, j] / S[j] does
 // where S has as many elements as there are rows.
-bool reads_own_rows(const Graph& graph, const Group& group, const Stage& stage, size_t rows) {
+bool reads_own_rows(const Group& group, const Stage& stage, size_t rows) {
   return std::ranges::all_of(stage.reads, [&](const Access& read) {
     if (!group.has(read.stage)) return true;
     for (size_t d = 0; d < rows; ++d)
@@ -178,8 +178,8 @@ std::optional<Group> match_device_rows(const Graph& graph, int root) {
   if (!group || shares_bytes(graph, group->members)) return std::nullopt;
   const size_t rows = row_axes(graph, *group);
   for (int member : group->members)
-    if (const Stage& stage = graph.at(member); stage.kind == StageKind::kContraction || !fits(stage, last, rows) ||
-                                               !reads_own_rows(graph, *group, stage, rows))
+    if (const Stage& stage = graph.at(member);
+        stage.kind == StageKind::kContraction || !fits(stage, last, rows) || !reads_own_rows(*group, stage, rows))
       return std::nullopt;
   const bool narrow = last.data.size() == rows;
   const int64_t length = row_length(graph, *group, rows);

@@ -84,7 +84,7 @@ void Contraction::run() {
   tile_sums();
   if (!panel_.empty()) place_panel();
   if (!rows_.empty()) place_rows();
-  if (const int through = roles_.vectors.through; panel_.empty() && member(through))
+  if (const int through = roles_.vectors.through; panel_.empty() && group_.has(through))
     k_.step(schedule::ComputeInline{k_.graph.at(through).name});
   place_broadcast();
 }
@@ -102,7 +102,7 @@ bool Contraction::can_be_packed_ahead() const {
 
 bool Contraction::can_pack() const {
   if (packed_ahead_) return false;
-  if (member(roles_.vectors.through)) return true;
+  if (group_.has(roles_.vectors.through)) return true;
   if (roles_.vectors.through >= 0 && !roles_.vectors.prologue()) return false;
   return turns() || (roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0);
 }
@@ -211,7 +211,7 @@ void Contraction::define_knobs() {
   k_.cfg.define_knob_json(knob("block"), blocks());
   if (can_widen()) k_.cfg.define_knob(knob("widen"), {1, 0});
   if (streams()) k_.cfg.define_knob(knob("ahead"), {4096, 0});  // bytes
-  if (member(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());
+  if (group_.has(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());
 }
 
 // Of what stands before the broadcast operand.

@@ -23,10 +23,10 @@ void Contraction::lay_out_ahead() {
 // Of the stage that holds a panel: its own, or those of a copy.
 std::vector<std::string> Contraction::panel_axes() const {
   const int through = roles_.vectors.through;
-  const Stage& stage = k_.graph.at(member(through) ? through : roles_.vectors.source);
+  const Stage& stage = k_.graph.at(group_.has(through) ? through : roles_.vectors.source);
   std::vector<std::string> names;
   for (size_t d = 0; d < stage.shape.size(); ++d)
-    names.push_back(member(through) ? stage.data[d].name : "ax" + std::to_string(d));
+    names.push_back(group_.has(through) ? stage.data[d].name : "ax" + std::to_string(d));
   return names;
 }
 
@@ -47,7 +47,7 @@ std::vector<std::string> Contraction::panel_indices(const std::string& lane) con
 
 // The stage that holds a panel: the one by which the operand is read, or a copy of the operand.
 std::string Contraction::pack_stage() {
-  if (member(roles_.vectors.through)) return k_.graph.at(roles_.vectors.through).name;
+  if (group_.has(roles_.vectors.through)) return k_.graph.at(roles_.vectors.through).name;
   return k_.cache_read(k_.graph.at(roles_.vectors.source).name, {sums_});
 }
 
@@ -104,8 +104,8 @@ void Contraction::place_rows() {
 int64_t Contraction::padded_line() {
   const int64_t lanes = lanes_of(stage_, k_.target), columns = (value("tile", 1) + lanes - 1) / lanes * lanes;
   const ir::Expr& at = roles_.vectors.read->at().back();
-  int64_t line = 1 + (columns - 1) * step_along(at, axis(roles_.lanes)).value_or(1);
-  for (const Axis& sum : stage_.sums) line += (sum.extent - 1) * std::abs(step_along(at, sum).value_or(0));
+  int64_t line = 1 + (columns - 1) * step_along(at, axis(roles_.lanes).var).value_or(1);
+  for (const Axis& sum : stage_.sums) line += (sum.extent - 1) * std::abs(step_along(at, sum.var).value_or(0));
   return (line + lanes - 1) / lanes * lanes;
 }
 
@@ -144,7 +144,7 @@ void Contraction::place_panel() {
     if (!vectorize_terms(lane, groups) && pads()) split(panel_, lane, Factor(dot_->lanes), ir::Tail::kPad);
     return;
   }
-  const bool moves = member(roles_.vectors.through) && !roles_.vectors.prologue();
+  const bool moves = group_.has(roles_.vectors.through) && !roles_.vectors.prologue();
   if (!moves && roles_.lane_dimension + 1 < static_cast<int>(names.size())) {
     turn_panel();
     return;
@@ -181,7 +181,7 @@ std::string Contraction::turn_panel() {
 // Padding and the like of the operand that is broadcast.
 void Contraction::place_broadcast() {
   const int through = roles_.broadcast.through;
-  if (!member(through)) return;
+  if (!group_.has(through)) return;
   const Stage& stage = k_.graph.at(through);
   const std::string place = k_.cfg.value_json(knob("place"));
   if (place == "\"inline\"") {

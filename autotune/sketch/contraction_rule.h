@@ -34,11 +34,8 @@ class Contraction {
   schedule::Factor factor(const char* what, int part = 0) const { return k_.cfg.factor(knob(what), part); }
   std::pair<std::string, std::string> split(const std::string& stage, const std::string& name, schedule::Factor by,
                                             ir::Tail tail = ir::Tail::kAuto) {
-    k_.step(schedule::Split{stage, name, std::move(by), {}, tail});
-    return {name + ".o", name + ".i"};
-  }
-  bool member(int stage) const {
-    return std::find(group_.members.begin(), group_.members.end(), stage) != group_.members.end();
+    const Sketch::Halves halves = k_.split(stage, name, std::move(by), tail);
+    return {halves.outer, halves.inner};
   }
 
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }

@@ -402,11 +402,11 @@ std::optional<int64_t> stride_along(const Access& read, const Axis& axis) {
   for (size_t d = 0; d + 1 < read.at().size(); ++d)
     if (ir::uses_var(read.at()[d], axis.var)) return std::nullopt;
   if (read.at().empty()) return 0;
-  return step_along(read.at().back(), axis);
+  return step_along(read.at().back(), axis.var);
 }
 
-std::optional<int64_t> step_along(const ir::Expr& at, const Axis& axis) {
-  const ir::Expr next = ir::substitute(at, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
+std::optional<int64_t> step_along(const ir::Expr& at, const ir::Var& var) {
+  const ir::Expr next = ir::substitute(at, {{var.id(), ir::Expr(var) + ir::Expr(1)}});
   return ir::as_int(ir::simplify(next - at));
 }
 
@@ -414,7 +414,7 @@ int64_t bytes_between(const Graph& graph, const Access& read, const Axis& axis) 
   const Stage& source = graph.at(read.stage);
   int64_t bytes = 0, row = source.type.bytes();
   for (size_t d = read.at().size(); d-- > 0; row *= source.shape[d]) {
-    const std::optional<int64_t> step = step_along(read.at()[d], axis);
+    const std::optional<int64_t> step = step_along(read.at()[d], axis.var);
     if (!step) return 0;
     bytes += *step * row;
   }

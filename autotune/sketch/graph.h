@@ -100,8 +100,8 @@ bool is_axis(const ir::Expr&, const Axis&);
 // How far a step along the axis moves the read's last subscript, when no other subscript moves: 0 for none that is
 // constant.
 std::optional<int64_t> stride_along(const Access&, const Axis&);
-// How far a subscript goes when the axis takes one step; nothing where nobody knows.
-std::optional<int64_t> step_along(const ir::Expr& at, const Axis&);
+// How far a subscript goes when the variable takes one step; nothing where nobody knows.
+std::optional<int64_t> step_along(const ir::Expr& at, const ir::Var&);
 // Bytes between what neighbours along the axis read; 0 where nobody knows.
 int64_t bytes_between(const Graph&, const Access&, const Axis&);
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "autotune/sketch/graph.h"
 #include "schedule/body_view.h"
 #include "schedule/placement.h"
 #include "src/ir/equal.h"
@@ -38,12 +39,6 @@ std::vector<ir::Expr> loads_of(const ir::Expr& body) {
     return true;
   });
   return loads;
-}
-
-// How far a subscript goes when the variable takes one step; nothing where nobody knows.
-std::optional<int64_t> step_along(const ir::Expr& at, const ir::Var& var) {
-  const ir::Expr next = ir::substitute(at, {{var.id(), ir::Expr(var) + ir::Expr(1)}});
-  return ir::as_int(ir::simplify(next - at));
 }
 
 double terms_of(const schedule::StageNest& stage) {

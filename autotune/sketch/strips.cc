@@ -83,7 +83,7 @@ class Places {
     ir::Expr rest = at;
     for (size_t d = 0; d < axes.size(); ++d) {
       if (!ir::uses_var(at, axes[d].var)) continue;
-      const auto step = step_along(at, axes[d]);
+      const auto step = step_along(at, axes[d].var);
       const Along& own = along_.at(reader)[d];
       if (found.axis != kNoAxis || own.axis == kNoAxis || !step || *step < 1) return std::nullopt;
       found = {own.axis, own.step * *step, 0, 0};
@@ -92,7 +92,7 @@ class Places {
     }
     for (const Axis& axis : graph_.at(reader).sums) {
       if (!ir::uses_var(at, axis.var)) continue;
-      const auto step = step_along(at, axis);
+      const auto step = step_along(at, axis.var);
       if (!step || *step < 0) return std::nullopt;
       found.last += *step * (axis.extent - 1);
       rest = ir::substitute(rest, {{axis.var.id(), ir::Expr(0)}});

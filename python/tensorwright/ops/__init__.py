@@ -34,7 +34,10 @@ for _part in (_activations, _attentions, _convolutions, _gathers, _named, _norms
     __all__ += _part.__all__
 
 _SORTED = "nothing sorts; te.extern calls a function that does, and argmax and max give the first"
-_ABSENT = dict.fromkeys(("topk", "sort", "argsort", "unique"), _SORTED) | dict.fromkeys(("mm", "bmm", "addmm", "einsum", "dot"), "matmul(a, b) with any batch in front; te.compute and te.sum are any other product") | {
+_PRODUCT = "matmul(a, b) with any batch in front; te.compute and te.sum are any other product"
+_ABSENT = {
+    **dict.fromkeys(("topk", "sort", "argsort", "unique"), _SORTED),
+    **dict.fromkeys(("mm", "bmm", "addmm", "einsum", "dot"), _PRODUCT),
     "linear": "dense(x, w, transpose_w=True, bias=b), for w as PyTorch keeps it",
     "cat": "concat(tensors, axis)",
     "permute": "transpose(x, axes)",

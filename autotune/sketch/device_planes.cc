@@ -17,13 +17,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "autotune/sketch/contraction.h"
-#include "autotune/sketch/device.h"
-#include "autotune/sketch/lanes.h"
+#include "autotune/sketch/device_product.h"
+#include "autotune/sketch/planes.h"
 #include "schedule/loop_nest.h"
 #include "src/ir/interval_arith.h"
-#include "src/ir/simplify.h"
-#include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 
 namespace tw::autotune::sketch {
@@ -40,121 +37,16 @@ constexpr Tile kTiles[] = {{64, 128, 32, 64}, {128, 128, 64, 64}, {128, 128, 64,
                            {128, 64, 64, 32}, {64, 64, 32, 32},   {128, 256, 64, 64}, {32, 128, 32, 32},
                            {32, 64, 16, 32},  {32, 32, 16, 16},   {16, 64, 16, 16},   {16, 32, 16, 8}};
 
-// What is what in the contraction.
-struct Planes {
-  Roles roles;
-  const ir::WarpProduct* product = nullptr;
-  int line = -1;                  // data axis: the next one out that moves the image alone; -1: there is none
-  std::vector<int> outer;         // the others
-  size_t terms = 0;               // among the sums
-  size_t image = 0, weights = 0;  // dimensions of the operands along which terms go
-  size_t channels = 0;            // dimension of the weights along which rows go
-  bool turned = false;            // both operands
-  int64_t rows = 0;               // of a group
-};
-
-const Axis& row_of(const Stage& stage, const Planes& p) { return stage.data[static_cast<size_t>(p.roles.rows)]; }
-const Axis& column_of(const Stage& stage, const Planes& p) { return stage.data[static_cast<size_t>(p.roles.lanes)]; }
-
-// The only dimension whose subscript uses the axis; -1: there is none, or several.
-int only_dimension(const Access& read, const Axis& axis) {
-  int found = -1;
-  for (size_t d = 0; d < read.at().size(); ++d) {
-    if (!ir::uses_var(read.at()[d], axis.var)) continue;
-    if (found >= 0) return -1;
-    found = static_cast<int>(d);
-  }
-  return found;
-}
-
-// The sum of most terms along which both operands have a dimension, of the image one that no pixels move along; not the
-// last one, which is for products of rows as they lie.
-std::optional<size_t> terms_of(const Stage& stage, const Roles& roles) {
-  std::optional<size_t> most;
-  for (size_t k = 0; k < stage.sums.size(); ++k) {
-    const Axis& sum = stage.sums[k];
-    const int dimension = only_dimension(*roles.vectors.read, sum);
-    if (sum.extent == 1 || dimension < 0 || dimension_of(*roles.broadcast.read, sum) < 0) continue;
-    const ir::Expr& at = roles.vectors.read->at()[static_cast<size_t>(dimension)];
-    const bool channel = std::ranges::none_of(stage.data, [&](const Axis& axis) {
-      return &axis != &stage.data[static_cast<size_t>(roles.rows)] && ir::uses_var(at, axis.var);
-    });
-    if (channel && (!most || sum.extent > stage.sums[*most].extent)) most = k;
-  }
-  return most && *most + 1 < stage.sums.size() ? most : std::nullopt;
-}
-
-// Whether rows of the image are read as they lie, each pixel once, and by whole vectors.
-bool is_in_place(const Graph& graph, const Stage& stage, const Roles& roles) {
-  const Access& read = *roles.vectors.read;
-  const Stage& image = graph.at(read.stage);
-  ir::Substitution first;  // of windows of one pixel
-  for (const Axis& sum : stage.sums)
-    if (sum.extent == 1) first[sum.var.id()] = ir::Expr(0);
-  const ir::Expr at = ir::simplify(ir::substitute(read.at().back(), first));
-  return roles.vectors.through < 0 && image.type.bytes() == 2 &&
-         is_axis(at, stage.data[static_cast<size_t>(roles.lanes)]) &&
-         image.shape.back() % (kVectorBytes / image.type.bytes()) == 0;
-}
-
-std::optional<Planes> planes_of(const Graph& graph, const Group& group) {
-  const Stage& stage = graph.at(group.anchor);
-  Planes p;
-  p.roles = *roles_of(graph, group.anchor);
-  const Roles& roles = p.roles;
-  const Access &image = *roles.vectors.read, &weights = *roles.broadcast.read;
-  if (stage.gathers || roles.group > 0 || roles.broadcast.through >= 0 || are_of_one(roles) || roles.share >= 0)
-    return std::nullopt;
-  const auto plain = [&](int source) {
-    return graph.at(source).bodies.size() <= 1 && !graph.at(source).type.is_packed();
-  };
-  if (!plain(image.stage) || !plain(weights.stage)) return std::nullopt;
-  if (const int through = roles.vectors.through; through >= 0) {
-    const Stage& padded = graph.at(through);
-    if (!padded.inlined || !padded.pads || padded.sources != std::vector{image.stage} ||
-        padded.data.size() != image.at().size() || !group.has(through))
-      return std::nullopt;
-  }
-  const std::optional<size_t> terms = terms_of(stage, roles);
-  if (!terms) return std::nullopt;
-  p.terms = *terms;
-  const int of_image = only_dimension(image, stage.sums[p.terms]), along = only_dimension(image, column_of(stage, p)),
-            channels = dimension_of(weights, row_of(stage, p));
-  if (of_image < 0 || channels < 0 || along + 1 != static_cast<int>(image.at().size()) || of_image == along ||
-      dimension_of(weights, stage.sums[p.terms]) == channels)
-    return std::nullopt;
-  p.image = static_cast<size_t>(of_image);
-  p.channels = static_cast<size_t>(channels);
-  p.weights = static_cast<size_t>(dimension_of(weights, stage.sums[p.terms]));
-  p.rows = roles.row_group > 0 ? roles.row_group : row_of(stage, p).extent;
-  for (auto d = roles.outer.rbegin(); d != roles.outer.rend(); ++d) {
-    const Axis& axis = stage.data[static_cast<size_t>(*d)];
-    if (p.line < 0 && axis.extent > 1 && !weights.uses(axis) && only_dimension(image, axis) >= 0)
-      p.line = *d;
-    else
-      p.outer.insert(p.outer.begin(), *d);
-  }
-  p.turned = !is_in_place(graph, stage, roles);
-  Stage last = stage;  // with the terms as its last sum, and the rows of a group
-  std::swap(last.sums[p.terms], last.sums.back());
-  last.data[static_cast<size_t>(roles.rows)].extent = p.rows;
-  p.product = product_for(graph, last, roles, ir::warp_products(), Ends::kFilled);
-  return p.product ? std::optional(p) : std::nullopt;
-}
-
 // The outer loop of a split, by the inner one.
 std::string outside(const std::string& loop) { return loop.substr(0, loop.size() - 1) + "o"; }
 
-class PlaneContraction {
+class PlaneContraction : DeviceProduct {
  public:
   PlaneContraction(Sketch& sketch, const Group& group)
-      : k_(sketch),
-        group_(group),
-        stage_(sketch.graph.at(group.anchor)),
-        root_(sketch.graph.at(group.root)),
-        planes_(*planes_of(sketch.graph, group)),
-        product_(*planes_.product),
-        name_(stage_.name) {}
+      : DeviceProduct(sketch, group), planes_(*planes_of(sketch.graph, group, roles_)), product_(*planes_.product) {
+    line_ = planes_.line;
+    outer_ = planes_.outer;
+  }
 
   void run() {
     define_knobs();
@@ -163,28 +55,19 @@ class PlaneContraction {
     if (!at_root()) tile_epilogue();
     const std::string terms = tile_sums();
     for (const std::string& copy : copies) {
-      k_.step(schedule::ComputeAt{copy, name_, terms});
+      k_.step(schedule::ComputeAt{copy, tiled_.stage, terms});
       k_.step(schedule::Swizzle{copy, "auto"});
     }
-    k_.step(schedule::Pipeline{name_, terms, k_.cfg.factor(knob("stages")), "auto"});
+    k_.step(schedule::Pipeline{tiled_.stage, terms, factor("stages"), "auto"});
     if (parts_ > 1) add_parts(k_, group_);
   }
 
  private:
-  std::string knob(const char* what) const { return stage_.name + "." + what; }
-  schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
-  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by,
-                    ir::Tail tail = ir::Tail::kAuto) {
-    return k_.split(stage, loop, std::move(by), tail).inner;
-  }
   // By the size of a product, which is one of a short axis too.
   std::string product(const std::string& loop, int size, int64_t extent) {
-    return split(name_, loop, size, extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
+    return split(tiled_.stage, loop, size, extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
   }
-  bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
-  bool has_lines() const { return planes_.line >= 0; }
   const Axis& terms() const { return stage_.sums[planes_.terms]; }
-  std::string name_of(const Stage& stage, int d) const { return stage.data[static_cast<size_t>(d)].name; }
 
   std::vector<std::string> tiles() const;
   void define_knobs();
@@ -202,28 +85,21 @@ class PlaneContraction {
   void tile_epilogue();
   std::string tile_sums();
 
-  Sketch& k_;
-  const Group& group_;
-  const Stage& stage_;
-  const Stage& root_;
   const Planes planes_;
   const ir::WarpProduct& product_;
-  int64_t parts_ = 1;
-  std::string name_;         // the stage whose sums are tiled
-  std::string part_, term_;  // its loop over parts, and that over the terms of one
 };
 
 // Rows, columns and lines of a block, then of a warp; then how many neighbours of a row a thread takes of the epilogue.
 // The columns are those of whole rows, or a power of two, and the lines as many as that leaves, whichever reaches least
 // past the ends.
 std::vector<std::string> PlaneContraction::tiles() const {
-  const int64_t columns = column_of(stage_, planes_).extent, unit = product_.n;
-  const int64_t lines = has_lines() ? stage_.data[static_cast<size_t>(planes_.line)].extent : 1;
+  const int64_t columns = column_of(stage_).extent, unit = product_.n;
+  const int64_t lines = has_lines() ? stage_.data[static_cast<size_t>(line_)].extent : 1;
   std::vector<std::pair<double, std::string>> all;
   double least = 0;
   for (const Tile& tile : kTiles) {
-    const bool fits = planes_.roles.row_group > 0 ? planes_.rows % tile.rows == 0
-                                                  : tile.rows <= product_.m || tile.rows < 2 * planes_.rows;
+    const bool fits =
+        roles_.row_group > 0 ? planes_.rows % tile.rows == 0 : tile.rows <= product_.m || tile.rows < 2 * planes_.rows;
     if (!fits || tile.warp_rows % product_.m != 0) continue;
     const int64_t warps = tile.pixels / tile.warp_pixels;
     double best = 0;
@@ -263,19 +139,16 @@ void PlaneContraction::define_knobs() {
   for (const int64_t products : {2, 4, 1})
     if (products == 1 || all % (products * product_.k) == 0) values.push_back(products * product_.k);
   const auto extent = [&](int d) { return stage_.data[static_cast<size_t>(d)].extent; };
-  int64_t pixels = extent(planes_.roles.lanes), blocks = extent(planes_.roles.rows) / planes_.rows;
-  if (has_lines()) pixels *= extent(planes_.line);
-  for (const int d : planes_.outer) blocks *= extent(d);
+  int64_t pixels = extent(roles_.lanes), blocks = extent(roles_.rows) / planes_.rows;
+  if (has_lines()) pixels *= extent(line_);
+  for (const int d : outer_) blocks *= extent(d);
   blocks *= ir::ceil_div(pixels, kPixels) * ir::ceil_div(planes_.rows, kRows);
   const int64_t processors = processors_of(k_.target);
   std::vector<int64_t> parts{1};
   for (int64_t n = 2; n <= kMostParts && n * blocks < 4 * processors && all >= n * values.front(); n *= 2)
     parts.insert(parts.begin() + 1, n);
   if (parts.size() > 3) parts.resize(3);
-  if (4 * blocks < 3 * processors && parts.size() > 1 && stage_.bodies.size() == 1) {
-    k_.cfg.define_knob(knob("parts"), parts);
-    parts_ = k_.cfg.value(knob("parts"));
-  }
+  if (4 * blocks < 3 * processors && stage_.bodies.size() == 1) choose_parts(parts);
   k_.cfg.define_knob_json(knob("tile"), tiles());
   k_.cfg.define_knob(knob("terms"), values);
   k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{3, 4, 2});
@@ -283,11 +156,11 @@ void PlaneContraction::define_knobs() {
 
 // Whole tiles of terms.
 void PlaneContraction::take_parts() {
-  const int64_t tile = k_.cfg.value(knob("terms"));
-  k_.step(schedule::Split{
-      name_, terms().name, ir::ceil_div(ir::ceil_div(terms().extent, parts_), tile) * tile, {}, ir::Tail::kAuto});
-  name_ = rfactor(k_, name_, terms().name + ".o", 0);
-  part_ = data_loops(k_.s, name_).front();
+  const int64_t tile = value("terms");
+  split(stage_.name, terms().name, ir::ceil_div(ir::ceil_div(terms().extent, parts_), tile) * tile);
+  tiled_.stage = rfactor(k_, stage_.name, terms().name + ".o", 0);
+  tiled_.outer.insert(tiled_.outer.begin(), data_loops(k_.s, tiled_.stage).front());
+  tiled_.terms = sum_loops(k_.s, tiled_.stage);
 }
 
 // Of what lies so that neighbours are windows: a thread has all of one pair of channels.
@@ -302,7 +175,7 @@ void PlaneContraction::turn_weights(const std::string& copy) {
 }
 
 std::string PlaneContraction::copy_weights() {
-  const Stage& weights = k_.graph.at(planes_.roles.broadcast.source);
+  const Stage& weights = k_.graph.at(roles_.broadcast.source);
   std::vector<std::string> axes;
   int64_t behind = 1;  // elements between neighbouring terms
   for (size_t d = 0; d < weights.shape.size(); ++d) {
@@ -314,20 +187,20 @@ std::string PlaneContraction::copy_weights() {
   std::string source = weights.name;
   if (behind > 1) {
     const std::string turned = k_.s.nest().unique_name(source + ".global");
-    k_.step(schedule::CacheRead{source, ir::Scope::kGlobal, {name_}, axes});
+    k_.step(schedule::CacheRead{source, ir::Scope::kGlobal, {tiled_.stage}, axes});
     turn_weights(turned);
     source = turned;
     axes.clear();
   }
   const std::string copy = k_.s.nest().unique_name(source + ".shared");
-  k_.step(schedule::CacheRead{source, ir::Scope::kShared, {name_}, axes});
+  k_.step(schedule::CacheRead{source, ir::Scope::kShared, {tiled_.stage}, axes});
   return copy;
 }
 
 // A tile of pixels by channels goes through shared memory (device_transposed.cc).
 void PlaneContraction::turn_image(const std::string& copy) {
   constexpr int64_t kTile = 64, kThreads = 256, kLineBytes = 128, kBankBytes = 4;
-  const Stage& image = k_.graph.at(planes_.roles.vectors.source);
+  const Stage& image = k_.graph.at(roles_.vectors.source);
   const int64_t bytes = image.type.bytes(), channels = image.shape[planes_.image], pixels = image.shape.back();
   const int64_t vector = std::gcd(channels, kVectorBytes / bytes);
   const std::string tile = k_.s.nest().unique_name(image.name + ".shared");
@@ -366,7 +239,7 @@ void PlaneContraction::turn_image(const std::string& copy) {
 }
 
 std::string PlaneContraction::copy_image() {
-  const Operand& operand = planes_.roles.vectors;
+  const Operand& operand = roles_.vectors;
   const size_t rank = k_.graph.at(operand.source).shape.size();
   std::vector<std::string> axes;  // with pixels last, or, of what is turned, channels
   for (size_t d = 0; d + 1 < rank; ++d)
@@ -377,14 +250,14 @@ std::string PlaneContraction::copy_image() {
   const std::string padded = operand.through >= 0 ? k_.graph.at(operand.through).name : "";
   if (planes_.turned) {
     const std::string turned = k_.s.nest().unique_name(source + ".global");
-    k_.step(schedule::CacheRead{source, ir::Scope::kGlobal, {padded.empty() ? name_ : padded}, axes});
+    k_.step(schedule::CacheRead{source, ir::Scope::kGlobal, {padded.empty() ? tiled_.stage : padded}, axes});
     turn_image(turned);
     source = turned;
     if (padded.empty()) axes.clear();
   }
   if (!padded.empty()) source = padded;
   const std::string copy = k_.s.nest().unique_name(source + ".shared");
-  k_.step(schedule::CacheRead{source, ir::Scope::kShared, {name_}, axes});
+  k_.step(schedule::CacheRead{source, ir::Scope::kShared, {tiled_.stage}, axes});
   if (!padded.empty()) k_.step(schedule::ComputeInline{padded});
   return copy;
 }
@@ -392,26 +265,26 @@ std::string PlaneContraction::copy_image() {
 // The loops over blocks and within one, of the whole result.
 PlaneContraction::Loops PlaneContraction::loops_of(const std::string& name, const Stage& stage) {
   Loops loops;
-  if (parts_ > 1) loops.outer.push_back(part_);
-  for (const int d : planes_.outer) loops.outer.push_back(name_of(stage, d));
-  std::string row = name_of(stage, planes_.roles.rows);
-  if (planes_.roles.row_group > 0) {
+  if (parts_ > 1) loops.outer.push_back(tiled_.outer.front());
+  for (const std::string& axis : outer_axes(stage)) loops.outer.push_back(axis);
+  std::string row = row_of(stage).name;
+  if (roles_.row_group > 0) {
     split(name, row, planes_.rows);
     loops.outer.push_back(row + ".o");
     row += ".i";
   }
   if (has_lines()) {
-    loops.line = split(name, name_of(stage, planes_.line), tile(2));
-    loops.outer.push_back(name_of(stage, planes_.line) + ".o");
+    loops.line = split(name, line_of(stage), tile(2));
+    loops.outer.push_back(line_of(stage) + ".o");
   }
   loops.row = split(name, row, tile(0));
-  loops.column = split(name, name_of(stage, planes_.roles.lanes), tile(1));
+  loops.column = split(name, column_of(stage).name, tile(1));
   return loops;
 }
 
 // Of the loops .o of the tile's rows and columns, which stand outermost; the innermost that is bound.
 std::string PlaneContraction::bind_blocks(const std::string& name, const Loops& loops) {
-  const int64_t columns = column_of(stage_, planes_).extent;
+  const int64_t columns = column_of(stage_).extent;
   return bind_tiles(k_, name, loops.outer, outside(loops.column), outside(loops.row),
                     {stage_.elements / columns / planes_.rows * parts_, columns, product_.n});
 }
@@ -444,28 +317,28 @@ std::string PlaneContraction::tile_sums() {
   Loops loops;
   std::vector<std::string> order;
   if (at_root()) {
-    loops = loops_of(name_, stage_);
+    loops = loops_of(tiled_.stage, stage_);
     order = loops.outer;
     order.insert(order.end(), {outside(loops.column), outside(loops.row)});
   } else {
-    loops.row = name_of(stage_, planes_.roles.rows);
-    loops.column = name_of(stage_, planes_.roles.lanes);
-    if (has_lines()) loops.line = name_of(stage_, planes_.line);
-    for (const int d : planes_.outer) order.push_back(name_of(stage_, d));
+    loops.row = row_of(stage_).name;
+    loops.column = column_of(stage_).name;
+    if (has_lines()) loops.line = line_of(stage_);
+    order = outer_axes(stage_);
   }
-  const std::string part_rows = split(name_, loops.row, tile(3)), part_columns = split(name_, loops.column, tile(4));
-  const std::string line = has_lines() ? split(name_, loops.line, tile(5)) : "";
+  const std::string part_rows = split(tiled_.stage, loops.row, tile(3)),
+                    part_columns = split(tiled_.stage, loops.column, tile(4));
+  const std::string line = has_lines() ? split(tiled_.stage, loops.line, tile(5)) : "";
   const std::string row = product(part_rows, product_.m, planes_.rows),
-                    column = product(part_columns, product_.n, column_of(stage_, planes_).extent);
+                    column = product(part_columns, product_.n, column_of(stage_).extent);
   if (has_lines()) order.push_back(loops.line + ".o");
   order.insert(order.end(), {loops.row + ".o", loops.column + ".o"});
-  std::vector<std::string> sums = sum_loops(k_.s, name_);
+  std::vector<std::string> sums = tiled_.terms;
   const auto of_terms = [&](const std::string& loop) {  // of a part another name that begins so
     return loop.starts_with(terms().name) &&
            std::ranges::none_of(stage_.sums, [&](const Axis& sum) { return &sum != &terms() && sum.name == loop; });
   };
-  const std::string all = *std::ranges::find_if(sums, of_terms),
-                    inner = split(name_, all, k_.cfg.factor(knob("terms"))),
+  const std::string all = *std::ranges::find_if(sums, of_terms), inner = split(tiled_.stage, all, factor("terms")),
                     term = product(inner, product_.k, terms().extent);
   std::erase(sums, all);
   sums.push_back(all + ".o");
@@ -473,14 +346,15 @@ std::string PlaneContraction::tile_sums() {
   order.push_back(inner + ".o");
   if (has_lines()) order.push_back(line);
   order.insert(order.end(), {part_rows + ".o", part_columns + ".o", row, column, term});
-  k_.reorder(name_, order);
-  const std::string tiles = k_.fuse(name_, sums);
-  k_.step(schedule::Unroll{name_, inner + ".o"});  // fragments of the next products are read meanwhile
-  if (at_root()) bind_blocks(name_, loops);
-  const std::string warps = has_lines() ? k_.fuse(name_, {loops.line + ".o", loops.row + ".o"}) : loops.row + ".o";
-  k_.bind(name_, warps, "threadIdx.z");
-  k_.bind(name_, loops.column + ".o", "threadIdx.y");
-  k_.step(schedule::Tensorize{name_, row, std::string(product_.name)});
+  k_.reorder(tiled_.stage, order);
+  const std::string tiles = k_.fuse(tiled_.stage, sums);
+  k_.step(schedule::Unroll{tiled_.stage, inner + ".o"});  // fragments of the next products are read meanwhile
+  if (at_root()) bind_blocks(tiled_.stage, loops);
+  const std::string warps =
+      has_lines() ? k_.fuse(tiled_.stage, {loops.line + ".o", loops.row + ".o"}) : loops.row + ".o";
+  k_.bind(tiled_.stage, warps, "threadIdx.z");
+  k_.bind(tiled_.stage, loops.column + ".o", "threadIdx.y");
+  k_.step(schedule::Tensorize{tiled_.stage, row, std::string(product_.name)});
   return tiles;
 }
 
@@ -489,7 +363,7 @@ std::string PlaneContraction::tile_sums() {
 std::optional<Group> match_device_planes(const Graph& graph, int root) {
   std::optional<Group> group = match_device_contraction(graph, root);
   if (!group || (group->anchor != group->root && !reads_in_place(graph, group->root, group->anchor)) ||
-      !planes_of(graph, *group))
+      !planes_of(graph, *group, *roles_of(graph, group->anchor)))
     return std::nullopt;
   return group;
 }

@@ -33,12 +33,12 @@ class DeviceProduct {
 
   const Axis& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)]; }
   const Axis& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)]; }
-  bool has_lines() const { return roles_.share >= 0; }
-  std::string line_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.share)].name; }
+  bool has_lines() const { return line_ >= 0; }
+  std::string line_of(const Stage& stage) const { return stage.data[static_cast<size_t>(line_)].name; }
   // Those that no tile has more than one iteration of, whatever is done with lines.
   std::vector<std::string> outer_axes(const Stage& stage) const {
     std::vector<std::string> outer;
-    for (const int d : roles_.outer) outer.push_back(stage.data[static_cast<size_t>(d)].name);
+    for (const int d : outer_) outer.push_back(stage.data[static_cast<size_t>(d)].name);
     return outer;
   }
 
@@ -57,6 +57,8 @@ class DeviceProduct {
   const Stage& stage_;
   const Stage& root_;
   const Roles roles_;
+  int line_ = roles_.share;  // a data axis of which a tile has several iterations, as of rows and columns; -1: none
+  std::vector<int> outer_ = roles_.outer;  // the others
   TiledSums tiled_;
   int64_t parts_ = 1;
 };

@@ -92,7 +92,7 @@ void Contraction::place_rows() {
   }
   std::string groups = terms + ".o";
   if (const int64_t by = padded_groups(dot_->group); by > 0)
-    groups = split(rows_, groups, Factor(by), ir::Tail::kPad).first;
+    groups = split(rows_, groups, Factor(by), ir::Tail::kPad).outer;
   const bool one = source.shape[static_cast<size_t>(grouped)] <= dot_->group;
   // Whole rows one after the other, as they lie in memory.
   if (dot_->is_tile() && !one && source.shape[static_cast<size_t>(dimension)] > k_.cfg.value(knob("tile"), 0))
@@ -140,7 +140,7 @@ void Contraction::place_panel() {
     const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
     std::string groups = names[static_cast<size_t>(grouped)] + ".o";
     if (const int64_t by = padded_groups(dot_->side_by_side()); by > 0)
-      groups = split(panel_, groups, Factor(by), ir::Tail::kPad).first;
+      groups = split(panel_, groups, Factor(by), ir::Tail::kPad).outer;
     if (!vectorize_terms(lane, groups) && pads()) split(panel_, lane, Factor(dot_->lanes), ir::Tail::kPad);
     return;
   }

@@ -32,10 +32,9 @@ class Contraction {
   std::string knob(const char* what) const { return stage_.name + "." + what; }
   int64_t value(const char* what, int part = 0) { return k_.cfg.value(knob(what), part); }
   schedule::Factor factor(const char* what, int part = 0) const { return k_.cfg.factor(knob(what), part); }
-  std::pair<std::string, std::string> split(const std::string& stage, const std::string& name, schedule::Factor by,
-                                            ir::Tail tail = ir::Tail::kAuto) {
-    const Sketch::Halves halves = k_.split(stage, name, std::move(by), tail);
-    return {halves.outer, halves.inner};
+  Sketch::Halves split(const std::string& stage, const std::string& loop, schedule::Factor by,
+                       ir::Tail tail = ir::Tail::kAuto) {
+    return k_.split(stage, loop, std::move(by), tail);
   }
 
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }

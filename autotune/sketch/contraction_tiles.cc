@@ -1,6 +1,4 @@
 // The loops of a contraction: over the outputs, in tasks and tiles, and over the sums of a tile.
-#include <tuple>
-
 #include "autotune/sketch/contraction_rule.h"
 
 namespace tw::autotune::sketch {
@@ -38,7 +36,10 @@ void Contraction::tile_outputs() {
   k_.step(Split{name, shared, {}, factor("shares"), ir::Tail::kAuto});
   const std::string share = shared + ".o";
   std::string lines = shared + ".i", line;
-  if (lines_ > 1) std::tie(lines, line) = split(name, lines, factor("tile", 2));
+  if (lines_ > 1) {
+    const auto [outer, inner] = split(name, lines, factor("tile", 2));
+    lines = outer, line = inner;
+  }
   tile_loop_ = roles_.share >= 0 ? row_tiles : row_tiles + ".i";
   panel_loop_ = panel;
   std::vector<std::string> tasks;
@@ -90,14 +91,18 @@ void Contraction::tile_sums() {
   std::string line = lines_ > 1 ? axis(roles_.share).name : "";
   std::vector<std::string> order, row_tiles, inner, terms;
   for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
+  const auto cut = [&](std::string& loop, Factor by, std::vector<std::string>& around) {
+    const auto [outer, within] = split(sums_, loop, std::move(by));
+    around.push_back(outer);
+    loop = within;
+  };
   if (in_blocks) {
-    std::tie(order.emplace_back(), terms.back()) = split(sums_, terms.back(), factor("block"));
+    cut(terms.back(), factor("block"), order);
     block_loop_ = order.back();
-    if (lines_ > 1) std::tie(row_tiles.emplace_back(), line) = split(sums_, line, factor("tile", 2));
-    std::tie(row_tiles.emplace_back(), row) = split(sums_, row, factor("tile", 0));
+    if (lines_ > 1) cut(line, factor("tile", 2), row_tiles);
+    cut(row, factor("tile", 0), row_tiles);
   }
-  if (in_blocks || axis(roles_.lanes).extent > kMostLanes || k_.any_size)
-    std::tie(order.emplace_back(), lane) = split(sums_, lane, factor("tile", 1));
+  if (in_blocks || axis(roles_.lanes).extent > kMostLanes || k_.any_size) cut(lane, factor("tile", 1), order);
   if (in_blocks) packed_at_stage_ = sums_, packed_at_ = order.back();
   inner = {row, lane};
   const bool pads = this->pads();

@@ -12,6 +12,7 @@
 
 #include "autotune/model/cut_tiles.h"
 #include "autotune/model/nest_hash.h"
+#include "autotune/model/strides.h"
 #include "autotune/model/thread_share.h"
 #include "schedule/pad.h"
 #include "schedule/placement.h"
@@ -42,68 +43,6 @@ constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 bool is_repeated(const LoopView& loop) {
   return loop.annotation == LoopKind::kVectorized || loop.annotation == LoopKind::kUnrolled;
-}
-
-// How far the access goes along dimension d when the loop takes one step; a fused loop steps along its last axis.
-int64_t stride_in(const AccessView& access, const LoopView& loop, size_t d) {
-  if (loop.roots.empty()) return 0;
-  return access.coefficients[d][static_cast<size_t>(loop.roots.back())] * loop.step;
-}
-
-bool moves_along(const AccessView& access, size_t axis) {
-  const auto moves = [&](const std::vector<int64_t>& coefficients) { return coefficients[axis] != 0; };
-  return !access.affine || std::ranges::any_of(access.coefficients, moves);
-}
-
-bool is_contiguous(const AccessView& access, const LoopView& vector) {
-  if (!access.affine || access.coefficients.empty()) return false;
-  const size_t last = access.coefficients.size() - 1;
-  for (size_t d = 0; d < last; ++d) {
-    const int64_t walk = std::abs(stride_in(access, vector, d)) * (vector.extent - 1);
-    if (walk / (access.divisors.empty() ? 1 : access.divisors[d]) != 0) return false;
-  }
-  return stride_in(access, vector, last) == 1;
-}
-
-// Bytes between neighbours along the loop; 0 where it does not touch the access or nobody knows.
-int64_t byte_stride(const AccessView& access, const LoopView& loop) {
-  int64_t bytes = 0, row = access.element_bytes;
-  for (size_t d = access.coefficients.size(); d-- > 0;) {
-    bytes += stride_in(access, loop, d) / (access.divisors.empty() ? 1 : access.divisors[d]) * row;
-    row *= access.shape[d];
-  }
-  return access.affine ? std::abs(bytes) : 0;
-}
-
-int64_t stride_along(const AccessView& access, int root) {
-  int64_t elements = 0, row = 1;
-  for (size_t d = access.coefficients.size(); d-- > 0; row *= access.shape[d])
-    elements += access.coefficients[d][static_cast<size_t>(root)] * row;
-  return elements;
-}
-
-// Loads of a vector whose lanes run over several axes, of which the last is shorter; one that is shuffled where what
-// is between lies in a register, too. 0 where each lane is loaded by itself.
-int64_t loads_over_axes(const StageView& view, const AccessView& access, const LoopView& vector, double lanes) {
-  if (!access.affine || !access.divisors.empty() || vector.step != 1) return 0;
-  const int64_t last = view.root_extents[static_cast<size_t>(vector.roots.back())];
-  const int64_t step = stride_along(access, vector.roots.back()),
-                next = stride_along(access, *(vector.roots.end() - 2));
-  if (step == 1 && next == last) return 1;
-  const double span = static_cast<double>(std::abs(next)) * lanes / static_cast<double>(last) +
-                      static_cast<double>(std::abs(step) * (last - 1));
-  return vector.extent % last == 0 && span <= lanes ? 2 : 0;
-}
-
-// Loads of whole registers for one of its lanes; of lanes that lie a few elements apart (codegen/llvm/emit_memory.cc)
-// all that lies there. 0 where each lane is loaded or stored by itself.
-int64_t loads_of_a_register(const StageView& view, const AccessView& access, const LoopView& vector, double lanes) {
-  if (vector.roots.size() > 1 && !access.store &&
-      view.root_extents[static_cast<size_t>(vector.roots.back())] < vector.extent)
-    return loads_over_axes(view, access, vector, lanes);
-  if (is_contiguous(access, vector)) return 1;
-  const int64_t stride = access.store ? 0 : byte_stride(access, vector) / access.element_bytes;
-  return stride >= 2 && stride <= ir::kFewApart && lanes >= static_cast<double>(2 * stride) ? stride : 0;
 }
 
 // The loops of a stage as the code runs them.
@@ -296,7 +235,7 @@ class StageReader {
         a.aligned = a.aligned && byte_stride(access, loop) % 64 == 0;
       }
     }
-    a.conflict = lines_of_a_set(access, a.along && !a.contiguous);
+    a.conflict = conflict_of(access, a.along && !a.contiguous);
     double iterations = f_.points / f_.body;
     for (size_t l = view_.loops.size(); l-- > 0;) {
       if (shape_.in_body(view_, l)) continue;
@@ -396,28 +335,17 @@ class StageReader {
            touches(access, view_.loops[l]);
   }
 
-  // The most lines that the body meets in one set of L1. A vector that is a column goes on in the next iteration.
-  double lines_of_a_set(const AccessView& access, bool of_columns) const {
-    constexpr size_t kMostRows = 1024;
+  // Of the body. A vector that is a column goes on in the next iteration.
+  double conflict_of(const AccessView& access, bool of_columns) const {
     constexpr int64_t kLeastOfColumn = 8;
-    std::vector<int64_t> starts = {0};
+    std::vector<Walk> walks;
     for (size_t l = 0; l < std::min(view_.loops.size(), shape_.tensorized); ++l) {
       const bool down = of_columns && &view_.loops[l] == shape_.vector;
-      const int64_t stride = down || slides(access, l) ? byte_stride(access, view_.loops[l]) : 0;
-      if (stride < kCacheLineBytes) continue;
-      const size_t before = starts.size();
-      const int64_t rows = std::max(view_.loops[l].extent, down ? kLeastOfColumn : 1);
-      if (before * static_cast<size_t>(rows) > kMostRows) break;
-      for (int64_t i = 1; i < rows; ++i)
-        for (size_t s = 0; s < before; ++s) starts.push_back(starts[s] + i * stride);
+      if (down || slides(access, l))
+        walks.push_back(
+            {byte_stride(access, view_.loops[l]), std::max(view_.loops[l].extent, down ? kLeastOfColumn : 1)});
     }
-    if (starts.size() == 1) return 0;
-    for (int64_t& start : starts) start /= kCacheLineBytes;
-    std::ranges::sort(starts);
-    starts.erase(std::ranges::unique(starts).begin(), starts.end());
-    std::array<int, kL1WayBytes / kCacheLineBytes> sets = {};
-    for (const int64_t line : starts) ++sets[static_cast<size_t>(line) % sets.size()];
-    return *std::ranges::max_element(sets);
+    return lines_of_a_set(walks);
   }
 
   // Elements side by side that the body reads one by one, and how many of them one register holds, for products with

@@ -13,6 +13,7 @@
 #include "src/support/deep_stack.h"
 #include "te/check_body.h"
 #include "te/check_statement.h"
+#include "te/index_overflow.h"
 #include "te/promote.h"
 #include "te/read_example.h"
 #include "te/refuse.h"
@@ -54,43 +55,6 @@ Expr without_cast(const Expr& at) {
   const auto* to_data = to_index ? ir::as<ir::Cast>(to_index->value) : nullptr;
   const bool wide = to_data && to_index->value.type().bits >= 32 && to_data->value.type().is_index();
   return wide ? to_data->value : Expr();
-}
-
-// Index arithmetic does not overflow where it is inside of a tensor; elsewhere it is done in data of 64 bits, which
-// wraps.
-Expr wrapping(const Expr& e) {
-  if (!e.type().is_index()) return e;
-  if (const auto* c = ir::as<ir::IntImm>(e)) return ir::imm(ir::Type::i(64), c->value);
-  if (const auto* c = ir::as<ir::Cast>(e)) return ir::cast(ir::Type::i(64), c->value);
-  if (const auto* b = ir::as<ir::Binary>(e)) return ir::binary(b->op, wrapping(b->a), wrapping(b->b));
-  if (const auto* s = ir::as<ir::Select>(e)) return ir::select(s->cond, wrapping(s->yes), wrapping(s->no));
-  return ir::cast(ir::Type::i(64), e);
-}
-
-bool has_variable(const Expr& e) {
-  bool found = false;
-  ir::walk(e, [&](const Expr& x) {
-    const auto* v = ir::as<ir::VarRef>(x);
-    found = found || (v && !is_scalar(v->var)) || ir::as<ir::Load>(x);
-    return !found;
-  });
-  return found;
-}
-
-// Whether a number on the way to the value may leave 64 bits: sizes and sums of theirs do not.
-bool may_overflow(const Expr& at, const ir::Bounds& ranges) {
-  bool found = false;
-  ir::walk(at, [&](const Expr& e) {
-    const auto* b = ir::as<ir::Binary>(e);
-    if (!b || !e.type().is_index()) return !ir::as<ir::Load>(e);
-    const ir::Interval range = ir::apply(b->op, ir::interval_of(b->a, ranges), ir::interval_of(b->b, ranges));
-    const bool product = b->op == BinOp::kMul && has_variable(b->a) && has_variable(b->b);
-    const bool constant = ir::as_int(b->a) || ir::as_int(b->b) || b->op != BinOp::kMul;
-    const bool known = ir::interval_of(b->a, ranges).bounded() && ir::interval_of(b->b, ranges).bounded();
-    found = found || (!range.bounded() && (product || (known && constant)));
-    return !found;
-  });
-  return found;
 }
 
 class ReadChecker {
@@ -267,7 +231,7 @@ class ReadChecker {
       subscript.text = short_text(read) + ": dimension " + std::to_string(d) + " to 0.." + extent;
       ReadPlace& here = place(around);
       for (const Expr& test : not_empty(load.buffer.shape(), d, here)) {
-        if (moves(test, here)) report(read, load, d, at);  // no call could say that it holds
+        if (depends_on_loops(test, here)) report(read, load, d, at);  // no call could say that it holds
         require(test, read);
       }
     }
@@ -278,11 +242,6 @@ class ReadChecker {
     const auto* v = ir::as<ir::VarRef>(load.at[d]);
     const auto known = v ? inner_.ranges.find(v->var.id()) : inner_.ranges.end();
     return extent && known != inner_.ranges.end() && known->second.lo >= 0 && known->second.hi < *extent;
-  }
-
-  static Expr wrapped_index(const Expr& at) {
-    if (const auto* r = ir::as<ir::Ramp>(at)) return ir::ramp(wrapped_index(r->base), r->stride, r->lanes);
-    return ir::cast(ir::Type::index(), wrapping(at));
   }
 
   // The first or the last of neighbours; of anything else itself.
@@ -314,7 +273,8 @@ class ReadChecker {
         return false;
       }
       if (verdict.reading == Reading::kOutside && !known(here) && !quiet) report(read, load, d, end);
-      if (verdict.reading == Reading::kUnproved) verdict = assuming_sizes(end, load, d, here, side);
+      if (verdict.reading == Reading::kUnproved)
+        verdict = judge_assuming_sizes(end, load.buffer.shape(), d, here, side);
       if (verdict.reading == Reading::kInside) return false;
       if (verdict.reading != Reading::kConditional || quiet) return true;
       for (const Expr& test : verdict.required) require(test, read);
@@ -336,50 +296,11 @@ class ReadChecker {
     return clamp;
   }
 
-  // With what is so at each call, as a rule: sizes that make up extents are not negative, and there is an element.
-  static ReadVerdict assuming_sizes(const Expr& at, const ir::Load& load, size_t d, const ReadPlace& here, Side side) {
-    for (const Expr& size : load.buffer.shape())
-      if (moves(size, here)) return {Reading::kUnproved};
-    ReadPlace with_sizes = here;
-    std::vector<Expr> assumed;
-    const auto add = [&](const Expr& extent) {
-      ir::walk(extent, [&](const Expr& e) {
-        const auto* v = ir::as<ir::VarRef>(e);
-        const auto is_it = [&](const Var& known) { return v->var == known; };
-        if (v && std::none_of(with_sizes.extents.begin(), with_sizes.extents.end(), is_it)) {
-          with_sizes.extents.push_back(v->var);
-          assumed.push_back(Expr(0) <= Expr(v->var));
-        }
-        return true;
-      });
-    };
-    for (const IterVar& a : here.axes) add(a.extent);
-    for (const Expr& size : load.buffer.shape()) add(size);
-    const Expr& extent = load.buffer.shape()[d];
-    if (ir::as_int(extent)) {
-      if (assumed.empty()) return {Reading::kUnproved};
-    } else {
-      const std::vector<Expr> needed = not_empty(load.buffer.shape(), d, with_sizes);
-      assumed.insert(assumed.end(), needed.begin(), needed.end());
-      with_sizes.conditions.emplace_back(Expr(1) <= extent, true);
-    }
-    ReadVerdict verdict = judge_read(at, load.buffer.shape(), d, with_sizes, side);
-    if (verdict.reading == Reading::kInside) verdict.reading = Reading::kConditional;
-    if (verdict.reading != Reading::kConditional) return {Reading::kUnproved};
-    verdict.required.insert(verdict.required.end(), assumed.begin(), assumed.end());
-    return verdict;
-  }
-
   void require(const Expr& test, const Expr& read) {
     std::vector<Expr> known;
     for (const ir::Requirement& r : requirements_) known.push_back(r.test);
     if (!follows(test, known, inner_.extents))
       requirements_.push_back(ir::requirement(test, what_ + " " + verb_ + " " + short_text(read)));
-  }
-
-  // Whether it depends on a loop, as the size of memory within a statement may.
-  static bool moves(const Expr& size, const ReadPlace& here) {
-    return std::ranges::any_of(here.axes, [&](const IterVar& a) { return ir::uses_var(size, a.var); });
   }
 
   // Whether all sizes are numbers: then an example shows what is wrong.

@@ -245,4 +245,42 @@ bool follows(const Expr& condition, const std::vector<Expr>& others, const std::
                                           [&](const IndexCase& one) { return one.known.impossible(cases.unknowns()); });
 }
 
+bool depends_on_loops(const Expr& size, const ReadPlace& place) {
+  return std::ranges::any_of(place.axes, [&](const IterVar& a) { return ir::uses_var(size, a.var); });
+}
+
+ReadVerdict judge_assuming_sizes(const Expr& at, const std::vector<Expr>& shape, size_t dimension,
+                                 const ReadPlace& place, Side side) {
+  for (const Expr& size : shape)
+    if (depends_on_loops(size, place)) return {Reading::kUnproved};
+  ReadPlace with_sizes = place;
+  std::vector<Expr> assumed;
+  const auto add = [&](const Expr& extent) {
+    ir::walk(extent, [&](const Expr& e) {
+      const auto* v = ir::as<ir::VarRef>(e);
+      const auto is_it = [&](const Var& known) { return v->var == known; };
+      if (v && std::none_of(with_sizes.extents.begin(), with_sizes.extents.end(), is_it)) {
+        with_sizes.extents.push_back(v->var);
+        assumed.push_back(Expr(0) <= Expr(v->var));
+      }
+      return true;
+    });
+  };
+  for (const IterVar& a : place.axes) add(a.extent);
+  for (const Expr& size : shape) add(size);
+  const Expr& extent = shape[dimension];
+  if (ir::as_int(extent)) {
+    if (assumed.empty()) return {Reading::kUnproved};
+  } else {
+    const std::vector<Expr> needed = not_empty(shape, dimension, with_sizes);
+    assumed.insert(assumed.end(), needed.begin(), needed.end());
+    with_sizes.conditions.emplace_back(Expr(1) <= extent, true);
+  }
+  ReadVerdict verdict = judge_read(at, shape, dimension, with_sizes, side);
+  if (verdict.reading == Reading::kInside) verdict.reading = Reading::kConditional;
+  if (verdict.reading != Reading::kConditional) return {Reading::kUnproved};
+  verdict.required.insert(verdict.required.end(), assumed.begin(), assumed.end());
+  return verdict;
+}
+
 }  // namespace tw::te

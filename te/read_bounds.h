@@ -30,6 +30,14 @@ struct ReadVerdict {
 enum class Side { kStart, kEnd };  // before the first element, or behind the last
 ReadVerdict judge_read(const Expr& at, const std::vector<Expr>& shape, size_t dimension, const ReadPlace&, Side);
 
+// The same with what is so at each call, as a rule: sizes that make up extents are not negative, and there is an
+// element. Never inside without a condition; not proved where a size moves.
+ReadVerdict judge_assuming_sizes(const Expr& at, const std::vector<Expr>& shape, size_t dimension, const ReadPlace&,
+                                 Side);
+
+// Whether it depends on a loop, as the size of memory within a statement may.
+bool depends_on_loops(const Expr& size, const ReadPlace&);
+
 // What makes sure that there is an element wherever this is read, as far as sizes are concerned.
 std::vector<Expr> not_empty(const std::vector<Expr>& shape, size_t dimension, const ReadPlace&);
 

@@ -1,5 +1,6 @@
 #include "rpc/client/remote_board.h"
 
+#include "rpc/client/put_blob.h"
 #include "rpc/wire/rpc_error.h"
 
 namespace tw::rpc {
@@ -105,19 +106,7 @@ awaitable<bool> RemoteBoard::has(const Digest& digest) {
 // Ends when all is sent: what is sent next finds it stored, and where it could not be, that is refused.
 awaitable<void> RemoteBoard::carry(const Parcel& carried) {
   const std::unique_ptr<Streams::Stream> stream = streams_.open();
-  const std::string_view bytes = carried.blob.bytes();
-  const Put announced{carried.digest, bytes.size()};
-  co_await stream->send(announced);
-  uint64_t credit = 0;
-  for (size_t at = 0; at < bytes.size(); at += kChunkBytes) {
-    while (credit == 0) {
-      const Frame frame = co_await stream->receive();
-      credit += read_as<Credit>(frame).chunks;
-    }
-    --credit;
-    const std::string part(bytes.substr(at, kChunkBytes));
-    co_await stream->send(MessageType::kChunk, part);
-  }
+  co_await put_blob(*stream, carried.digest, carried.blob.bytes());
 }
 
 }  // namespace tw::rpc

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "rpc/client/put_blob.h"
+
 namespace tw::rpc {
 
 using asio::awaitable;
@@ -16,13 +18,6 @@ awaitable<void> receive_chunks(Exchange& exchange, char* into, uint64_t bytes) {
     into = std::ranges::copy(frame.payload, into).out;
     bytes -= frame.payload.size();
   }
-}
-
-// One, of what is left.
-awaitable<void> send_chunk(Exchange& exchange, std::string_view& left) {
-  std::string chunk(left.substr(0, kChunkBytes));
-  left.remove_prefix(chunk.size());
-  co_await exchange.send(MessageType::kChunk, std::move(chunk));
 }
 
 awaitable<bool> has(Link& board, Digest digest) {
@@ -44,7 +39,10 @@ awaitable<void> write_array(Link& board, uint64_t array, std::string_view bytes)
   Exchange exchange(board);
   const WriteArray announced{array, 0, bytes.size()};
   co_await exchange.send(announced);
-  while (!bytes.empty()) co_await send_chunk(exchange, bytes);
+  for (; !bytes.empty(); bytes.remove_prefix(std::min<size_t>(bytes.size(), kChunkBytes))) {
+    std::string chunk(bytes.substr(0, kChunkBytes));
+    co_await exchange.send(MessageType::kChunk, std::move(chunk));
+  }
   const Frame frame = co_await exchange.receive();
   read_as<Done>(frame);
 }
@@ -68,17 +66,7 @@ awaitable<void> bring(Link& board, std::string_view bytes) {
   const bool there = co_await has(board, digest);
   if (there) co_return;
   Exchange exchange(board);
-  const Put announced{digest, bytes.size()};
-  co_await exchange.send(announced);
-  uint64_t credit = 0;
-  while (!bytes.empty()) {
-    while (credit == 0) {
-      const Frame frame = co_await exchange.receive();
-      credit += read_as<Credit>(frame).chunks;
-    }
-    co_await send_chunk(exchange, bytes);
-    --credit;
-  }
+  co_await put_blob(exchange, digest, bytes);
   Frame frame = co_await exchange.receive();
   while (frame.type == MessageType::kCredit) frame = co_await exchange.receive();
   read_as<Stored>(frame);

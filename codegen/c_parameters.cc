@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "src/ir/argument_order.h"
+
 namespace tw::codegen {
 
 const char* c_type_of(ir::Type type) {
@@ -42,38 +44,15 @@ std::vector<std::string> c_names(const ir::Program& program) {
   return names;
 }
 
-namespace {
-
-// Each parameter is a number among the names.
-std::vector<size_t> c_order(const ir::Program& program) {
-  std::vector<size_t> order;
-  size_t scalar = 0;
-  const auto add_scalars = [&](size_t params, bool all) {
-    for (; scalar < program.scalars.size(); ++scalar) {
-      const bool placed = scalar < program.places.size() && program.places[scalar] <= static_cast<int>(params);
-      if (!placed && !all) return;
-      order.push_back(program.params.size() + scalar);
-    }
-  };
-  for (size_t i = 0; i < program.params.size(); ++i) {
-    add_scalars(i, false);
-    order.push_back(i);
-  }
-  add_scalars(program.params.size(), true);
-  return order;
-}
-
-}  // namespace
-
 std::vector<std::string> c_arguments(const ir::Program& program, const std::vector<std::string>& names) {
   std::vector<std::string> arguments;
-  for (const size_t at : c_order(program)) arguments.push_back(names[at]);
+  for (const size_t at : ir::argument_order(program)) arguments.push_back(names[at]);
   return arguments;
 }
 
 std::string c_parameters(const ir::Program& program, const std::vector<std::string>& names) {
   std::string text;
-  for (const size_t at : c_order(program)) {
+  for (const size_t at : ir::argument_order(program)) {
     text += text.empty() ? "" : ", ";
     if (at < program.params.size())
       text += std::string(program.params[at].written ? "" : "const ") +

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/ir/argument_order.h"
 #include "src/ir/print_expr.h"
 #include "src/ir/text.h"
 #include "src/ir/typing.h"
@@ -28,35 +29,12 @@ class Printer : ExprPrinter {
     out_ += is_identifier(p.name) ? p.name : quoted(p.name);
     out_ += "(";
     for (const Var& scalar : p.scalars) names_.bind(scalar.id(), scalar.name());
-    size_t given = 0;
-    const auto scalars = [&](size_t params) {  // those that the user passes, in their places
-      for (; given < p.places.size() && p.places[given] <= static_cast<int>(params); ++given) {
-        if (out_.back() != '(') out_ += ", ";
-        out_ += names_.of(p.scalars[given].id(), p.scalars[given].name()) + ": " + to_string(p.scalars[given].type());
-      }
-    };
-    for (size_t i = 0; i < p.params.size(); ++i) {
-      scalars(i);
+    for (const size_t at : argument_order(p)) {
       if (out_.back() != '(') out_ += ", ";
-      const Buffer& buffer = p.params[i].buffer;
-      const std::string& name = names_.bind(buffer.id(), buffer.name());
-      if (name != buffer.name())
-        out_ += (is_identifier(buffer.name()) ? buffer.name() : quoted(buffer.name())) + " as ";
-      out_ += name + (p.params[i].written ? ": out " : ": ");
-      if (p.params[i].nontemporal) out_ += "nontemporal ";
-      layout(buffer);
-      if (const Buffer& declared = p.params[i].declared) {
-        out_ += " holding ";
-        layout(declared);
-      }
-      if (!p.params[i].layout.empty()) out_ += " packed " + quoted(p.params[i].layout);
-      if (const auto& range = p.params[i].range)
-        out_ += " range [" + std::to_string(range->first) + ", " + std::to_string(range->second) + "]";
-    }
-    scalars(p.params.size());
-    for (size_t s = given; s < p.scalars.size(); ++s) {
-      if (out_.back() != '(') out_ += ", ";
-      out_ += names_.of(p.scalars[s].id(), p.scalars[s].name()) + ": size";
+      if (at < p.params.size())
+        parameter(p.params[at]);
+      else
+        scalar(p, at - p.params.size());
     }
     out_ += "):\n";
     ++indent_;
@@ -65,6 +43,28 @@ class Printer : ExprPrinter {
 
  private:
   using ExprPrinter::print;
+
+  void parameter(const Param& param) {
+    const Buffer& buffer = param.buffer;
+    const std::string& name = names_.bind(buffer.id(), buffer.name());
+    if (name != buffer.name()) out_ += (is_identifier(buffer.name()) ? buffer.name() : quoted(buffer.name())) + " as ";
+    out_ += name + (param.written ? ": out " : ": ");
+    if (param.nontemporal) out_ += "nontemporal ";
+    layout(buffer);
+    if (const Buffer& declared = param.declared) {
+      out_ += " holding ";
+      layout(declared);
+    }
+    if (!param.layout.empty()) out_ += " packed " + quoted(param.layout);
+    if (const auto& range = param.range)
+      out_ += " range [" + std::to_string(range->first) + ", " + std::to_string(range->second) + "]";
+  }
+
+  // One that the user passes has its type, one that shapes give is a size.
+  void scalar(const Program& p, size_t s) {
+    const Var& var = p.scalars[s];
+    out_ += names_.of(var.id(), var.name()) + ": " + (s < p.places.size() ? to_string(var.type()) : "size");
+  }
 
   void print(const Stmt& s) {
     at_ = s.get();

@@ -147,7 +147,7 @@ std::string cpu_condition(const Target& target, bool tiles) {
 }
 
 std::string cpu_functions(const Target& target, const std::string& host) {
-  if (target.kind == "cuda") return kCudaContext + launched_from(host);
+  if (target.kind == "cuda") return cuda_context() + launched_from(host);
   if (target.kind != "llvm") return "";
   return is_aarch64(target.triple) ? kAArch64 : kX86;
 }

@@ -1,8 +1,18 @@
 #include "codegen/cuda_context.h"
 
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "codegen/device_code.h"
+#include "src/support/launch_limits.h"
+
 namespace tw::codegen {
 
-const char* const kCudaContext = R"(
+namespace {
+
+// @..@: what the object beside the header goes by, too.
+const char* const kText = R"(
 #ifndef TENSORWRIGHT_CUDA
 #define TENSORWRIGHT_CUDA
 #include <dlfcn.h>
@@ -12,21 +22,21 @@ const char* const kCudaContext = R"(
 #define TW_ERROR_NO_DEVICE 4 /* no driver of CUDA 11.2 or newer, or no device that it gives us */
 #define TW_ERROR_ARCHITECTURE 5 /* the device runs no code of the kernel's architectures, nor is it newer, or they have what newer ones lack */
 #define TW_ERROR_DRIVER 6 /* the driver does not take the code: it is older than the compiler that made it */
-#define TW_ERROR_ALIGNMENT 7 /* an array does not begin where its vectors may, or its rows where boxes may */
+#define TW_ERROR_ALIGNMENT @ALIGNMENT@ /* an array does not begin where its vectors may, or its rows where boxes may */
 #define TW_ERROR_LAUNCH 8 /* the driver refused; *tensorwright_cuda_failure() is its code */
 struct CUstream_st;
 struct tensorwright_image {
   const char* arch;
   uint32_t major, minor, exact, translated;
   const void* bytes;
-  void* modules[16]; /* of each device, once it was loaded there */
+  void* modules[@DEVICES@]; /* of each device, once it was loaded there */
   const void* newer; /* if translated: PTX, for drivers of newer devices */
 };
 struct tensorwright_launch {
   struct tensorwright_image* image;
   const char* symbol;
   int64_t shared_bytes;
-  void* functions[16];
+  void* functions[@DEVICES@];
 };
 struct tensorwright_driver {
   int (*init)(unsigned);
@@ -104,7 +114,7 @@ static inline int tensorwright_enter(const struct tensorwright_driver* driver, i
     if (driver->device(&device, 0) != 0 || driver->primary(&context, device) != 0 || driver->push(context) != 0) return -1;
     *entered = 1;
   }
-  return driver->current_device(&device) == 0 && device < 16 ? device : -1;
+  return driver->current_device(&device) == 0 && device < @DEVICES@ ? device : -1;
 }
 static inline void tensorwright_leave(const struct tensorwright_driver* driver, int entered) {
   void* context;
@@ -167,7 +177,7 @@ static inline int32_t tensorwright_function(const struct tensorwright_driver* dr
 /* Of as many blocks and threads along x, y and z; none: nothing. */
 static inline int32_t tensorwright_launch(const struct tw_context* self, struct tensorwright_launch* launch,
                                           const int64_t* sizes, void** operands) {
-  static const int64_t most[3] = {2147483647, 65535, 65535};
+  static const int64_t most[3] = {@BLOCKS_X@, @BLOCKS_Y@, @BLOCKS_Z@};
   const struct tensorwright_driver* driver = tensorwright_cuda();
   int64_t threads = 1;
   int32_t code;
@@ -175,10 +185,10 @@ static inline int32_t tensorwright_launch(const struct tw_context* self, struct 
   void* function;
   for (i = 0; i < 3; ++i) {
     if (sizes[i] <= 0 || sizes[3 + i] <= 0) return 0;
-    if (sizes[i] > most[i] || sizes[3 + i] > 1024) return TW_ERROR_LAUNCH;
+    if (sizes[i] > most[i] || sizes[3 + i] > @THREADS@) return TW_ERROR_LAUNCH;
     threads *= sizes[3 + i];
   }
-  if (threads > 1024) return TW_ERROR_LAUNCH;
+  if (threads > @THREADS@) return TW_ERROR_LAUNCH;
   if (driver == NULL) return TW_ERROR_NO_DEVICE;
   device = tensorwright_enter(driver, &entered);
   code = device < 0 ? TW_ERROR_NO_DEVICE : tensorwright_function(driver, launch, device, &function);
@@ -191,7 +201,7 @@ static inline int32_t tensorwright_launch(const struct tw_context* self, struct 
   tensorwright_leave(driver, entered);
   return code;
 }
-/* Into 128 bytes at a multiple of 64, what copies of an array's boxes know of it. `shape`: bytes of an element, of a
+/* Into @MAP_BYTES@ bytes at a multiple of @MAP_ALIGNMENT@, what copies of an array's boxes know of it. `shape`: bytes of an element, of a
    swizzle, dimensions; of each, outermost first, how many elements, how far apart they are, and how many a box has. */
 static inline int32_t tensorwright_map(const struct tw_context* self, void* map, void* array, const int64_t* shape) {
   const struct tensorwright_driver* driver = tensorwright_cuda();
@@ -243,5 +253,25 @@ static inline struct tw_context tensorwright_cuda_context(struct CUstream_st* st
 }
 #endif
 )";
+
+}  // namespace
+
+std::string cuda_context() {
+  const std::pair<std::string_view, int64_t> numbers[] = {
+      {"@ALIGNMENT@", kAlignmentError},
+      {"@DEVICES@", kMostDevices},
+      {"@MAP_BYTES@", kMapBytes},
+      {"@MAP_ALIGNMENT@", kMapAlignment},
+      {"@THREADS@", support::kMostThreadsOfBlock},
+      {"@BLOCKS_X@", support::kMostBlocksAlong[0]},
+      {"@BLOCKS_Y@", support::kMostBlocksAlong[1]},
+      {"@BLOCKS_Z@", support::kMostBlocksAlong[2]},
+  };
+  std::string text = kText;
+  for (const auto& [name, number] : numbers)
+    for (size_t at = 0; (at = text.find(name, at)) != std::string::npos;)
+      text.replace(at, name.size(), std::to_string(number));
+  return text;
+}
 
 }  // namespace tw::codegen

@@ -6,8 +6,10 @@
 // one's. Functions of an image are kept beside it, in the object. Nothing waits for the device.
 #pragma once
 
+#include <string>
+
 namespace tw::codegen {
 
-extern const char* const kCudaContext;
+std::string cuda_context();
 
 }  // namespace tw::codegen

@@ -24,8 +24,6 @@ namespace {
 
 enum ContextField { kAllocField = 3, kReleaseField = 4, kExternsField = 6 };
 constexpr const char* kMapFunction = "tensorwright_map";  // which the context brings behind kLaunchFunction
-constexpr uint32_t kMapBytes = 128, kMapAlignment = 64;
-constexpr int kAlignmentError = 7;  // TW_ERROR_ALIGNMENT of cuda_context.cc
 
 llvm::Constant* no_addresses(llvm::LLVMContext& c) {
   return llvm::ConstantAggregateZero::get(llvm::ArrayType::get(llvm::PointerType::get(c, 0), kMostDevices));

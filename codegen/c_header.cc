@@ -90,7 +90,7 @@ class HeaderPart {
   }
 
  private:
-  bool is_device() const { return kernel_.variants[0].target.kind == "cuda"; }
+  bool is_device() const { return kernel_.variants[0].target.abilities.device.has_value(); }
   bool has_one_for_all() const { return conditions_.size() == 1 && conditions_[0].empty(); }
 
   // Which variant runs here, from 1; one more than there are where none does. The first answer stays.

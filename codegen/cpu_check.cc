@@ -138,7 +138,7 @@ std::string launched_from(const std::string& host) {
 }  // namespace
 
 std::string cpu_condition(const Target& target, bool tiles) {
-  if (target.kind == "cuda") {
+  if (target.abilities.device) {
     const auto [major, minor, exact] = target::cuda::capability_of(target.arch);
     return "tensorwright_cuda_runs(" + std::to_string(major) + ", " + std::to_string(minor) + (exact ? ", 1)" : ", 0)");
   }
@@ -147,7 +147,7 @@ std::string cpu_condition(const Target& target, bool tiles) {
 }
 
 std::string cpu_functions(const Target& target, const std::string& host) {
-  if (target.kind == "cuda") return cuda_context() + launched_from(host);
+  if (target.abilities.device) return cuda_context() + launched_from(host);
   if (target.kind != "llvm") return "";
   return is_aarch64(target.triple) ? kAArch64 : kX86;
 }

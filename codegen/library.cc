@@ -25,7 +25,7 @@ Diagnostic refusal(ErrorKind kind, std::string what, std::vector<std::string> no
   return {kind, "library: " + std::move(what), {}, std::move(notes)};
 }
 
-bool is_device(const Target& target) { return target.kind == "cuda"; }
+bool is_device(const Target& target) { return target.abilities.device.has_value(); }
 
 std::string identifier(std::string text) {
   for (char& c : text)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import boards
 import pytest
 import tuning_logs
 from commands import TW
@@ -95,6 +96,24 @@ class TestLog:
         assert "not a tuning log" in run("log", "show", tmp_path / "foreign", code=1).stderr
         error = json.loads(run("log", "show", tmp_path / "none", "--json", code=1).stdout)
         assert "there is no tuning log" in error["error"] and error["notes"]
+
+
+class TestOutput:
+    def test_a_full_disk_is_an_error(self, log):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TW, "log", "show", log, "--json"], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 1 and "what it prints cannot be written: No space left on device" in done.stderr
+
+    def test_no_other_file_takes_the_place_of_a_stream_that_is_closed(self):
+        """What is printed would go into it."""
+        command = [TW, "rpc-tracker", "--listen", "127.0.0.1:0"]
+        tracker = subprocess.Popen(command, preexec_fn=lambda: [os.close(number) for number in range(3)])
+        try:
+            boards.until(lambda: len(os.listdir(f"/proc/{tracker.pid}/fd")) > 3, "it listens")
+            assert {os.readlink(f"/proc/{tracker.pid}/fd/{number}") for number in range(3)} == {"/dev/null"}
+        finally:
+            tracker.kill()
+            tracker.wait()
 
 
 class TestTune:

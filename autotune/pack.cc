@@ -52,7 +52,8 @@ PackSummary pack(const Task& task, const TuneOptions& asked, const std::string& 
                    task.target().to_string(),
                {"its schedules say how many threads of a device they have"});
   TuneOptions options = asked;
-  if (!std::filesystem::exists(options.log)) options.log.clear();  // the board will write it
+  std::error_code ignored;
+  if (!std::filesystem::exists(options.log, ignored)) options.log.clear();  // the board will write it
   MachineElsewhere where = chosen(task, options.log, requested);
   if (task.target().abilities.device) where.threads = 1;  // of the host
   const MachineDescription machine{.hardware = schedule::usual_hardware(task.target()),
@@ -62,8 +63,7 @@ PackSummary pack(const Task& task, const TuneOptions& asked, const std::string& 
   tuning->begin();
   rpc::Pack made = tuning->pack(options.trials);
   made.checks.threads = where.threads;
-  rpc::write_pack(made, path);
-  PackSummary summary{static_cast<int>(made.candidates.size()), 0, std::filesystem::file_size(path), where};
+  PackSummary summary{static_cast<int>(made.candidates.size()), 0, rpc::write_pack(made, path), where};
   for (const rpc::PackedCandidate& c : made.candidates) summary.not_built += c.object.size() == 0;
   return summary;
 }

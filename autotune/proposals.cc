@@ -32,7 +32,8 @@ void Proposals::limit(const TuneOptions& options) {
 }
 
 void Proposals::start_from(const TuneOptions& options) {
-  if (!options.model_file.empty() && std::filesystem::exists(options.model_file))
+  std::error_code ignored;
+  if (!options.model_file.empty() && std::filesystem::exists(options.model_file, ignored))
     proposer_.start_from(read_model_file(options.model_file));
   if (!options.transfer.empty()) proposer_.start_from(samples_of_logs(options.transfer));
 }

@@ -137,13 +137,18 @@ std::string contents(const std::string& path) {
 
 }  // namespace
 
-void write_pack(const Pack& pack, const std::string& path) {
+size_t write_pack(const Pack& pack, const std::string& path) {
   Writer blobs;
   const std::string line = line_of(pack, blobs);
   support::Replacement fresh(path);
   fresh.write(line);
-  for (const Blob& blob : blobs.blobs()) fresh.write(blob.bytes());
+  size_t bytes = line.size();
+  for (const Blob& blob : blobs.blobs()) {
+    fresh.write(blob.bytes());
+    bytes += blob.size();
+  }
   if (const int error = fresh.keep()) refuse(path, std::string("cannot be written: ") + std::strerror(error));
+  return bytes;
 }
 
 Pack read_pack(const std::string& path) {

@@ -32,8 +32,8 @@ struct Pack {
   std::vector<PackedCandidate> candidates;
 };
 
-// Replaces the file or leaves it as it was. Throws tw::Error (kTune).
-void write_pack(const Pack&, const std::string& path);
+// Replaces the file or leaves it as it was. How many bytes it has. Throws tw::Error (kTune).
+size_t write_pack(const Pack&, const std::string& path);
 // Throws tw::Error (kTune), which says what is damaged or that the pack is a newer release's.
 Pack read_pack(const std::string& path);
 

@@ -89,7 +89,7 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
       builder_(own_builder_ ? *own_builder_ : *runner->builder()),
       verdicts_(task.target()) {
   support::remove_abandoned_folders();
-  if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
+  if (!folder_.usable()) tune_error(folder_.why_not(), {"candidates need one: TMPDIR may name a place"});
 }
 
 Built Measurer::default_schedule(const Target& target) {

@@ -61,8 +61,8 @@ std::string spelled_anew(const std::filesystem::path& file) {
 
 std::shared_ptr<const Kernel> load(const std::string& path, const std::string& name) {
   // A path without a slash would be searched for in the system's folders.
-  const std::string file = std::filesystem::absolute(path).string();
   std::error_code ignored;
+  const std::string file = std::filesystem::absolute(path, ignored).string();
   if (!std::filesystem::is_regular_file(file, ignored)) refuse(path, "is not a file");
   if (const auto machine = machine_of(file); machine && *machine != kMachine)
     refuse(path, "is for another machine",

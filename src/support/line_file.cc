@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <tuple>
 
 #include "src/support/descriptor.h"
@@ -117,8 +118,10 @@ void LineFile::append(std::string line) {
 }
 
 void replace_lines(const std::string& path, const std::function<std::string()>& lines) {
-  const std::string at = std::filesystem::weakly_canonical(path).string();  // a link stays one
-  const Descriptor old = open_locked(at);                                   // and the lock goes with it
+  std::error_code failed;
+  const std::string at = std::filesystem::weakly_canonical(path, failed).string();  // a link stays one
+  if (failed) cannot_write(path, failed.value());
+  const Descriptor old = open_locked(at);  // and the lock goes with it
   const std::string text = lines();
   Replacement fresh(at);
   fresh.write(text);

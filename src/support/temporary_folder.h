@@ -16,6 +16,7 @@ class TemporaryFolder {
 
   bool usable() const { return !path_.empty(); }  // whether it could be made
   const std::string& path() const { return path_; }
+  const std::string& why_not() const { return why_not_; }
   // Throws Error (kArgument), with the reason, where it is not usable: a file is never looked for elsewhere.
   std::string operator/(const std::string& name) const;
 

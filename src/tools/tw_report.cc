@@ -1,11 +1,12 @@
 // tw report: a log as a page.
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
 #include "autotune/report/report.h"
 #include "codegen/calibration.h"
-#include "codegen/files.h"
+#include "src/support/replace_file.h"
 #include "src/tools/tw_command.h"
 
 namespace tw::tools {
@@ -29,11 +30,9 @@ int report(const Options& options, bool json) {
       autotune::subjects_of(options.log, codegen::with_kept_rates(runtime::this_machine(), Target::host()));
   const std::string title = "Tuning report: " + std::filesystem::path(options.log).filename().string();
   const std::string page = autotune::html_report(subjects, title);
-  try {
-    codegen::write_file(options.output, page);
-  } catch (const Error&) {
-    fail("report: " + options.output + " cannot be written", {"give another path: tw report LOG -o PATH"});
-  }
+  if (const int error = support::replace_file(options.output, page))
+    fail("report: " + options.output + " cannot be written: " + std::strerror(error),
+         {"give another path: tw report LOG -o PATH"});
   if (json) {
     Json tasks = Json::array();
     for (const autotune::Subject& s : subjects) tasks.push_back(summary_of(s));

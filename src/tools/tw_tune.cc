@@ -121,7 +121,8 @@ void check_output(const std::string& path) {
   const std::filesystem::path file(path), folder = file.parent_path();
   static const std::set<std::string> kEnds = {".so", ".o", ".c", ".cu", ".cubin"};
   if (!kEnds.contains(file.extension().string())) fail("tune: --save must be a file .so or .o, not " + path);
-  if (!folder.empty() && !std::filesystem::is_directory(folder))
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
     fail("tune: --save: there is no folder " + folder.string());
 }
 
@@ -146,7 +147,8 @@ int make_pack(const Task& task, const Options& options, bool json) {
               static_cast<double>(made.bytes) / 1e3);
   if (made.not_built > 0) std::printf("  %d could not be built, which their lines will say\n", made.not_built);
   if (!made.where.hardware.empty()) std::printf("  proposed from the records of %s\n", made.where.hardware.c_str());
-  if (!log.empty() && !std::filesystem::exists(log))
+  std::error_code ignored;
+  if (!log.empty() && !std::filesystem::exists(log, ignored))
     std::printf("  the first ones, as there is no %s yet\n", log.c_str());
   const char *program = task.target().abilities.device ? "tw-measure" : "tw-board measure", *elsewhere = "board.jsonl";
   std::printf("there: %s %s --log %s\n", program, options.pack.c_str(), log.empty() ? elsewhere : log.c_str());

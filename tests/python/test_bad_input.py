@@ -378,3 +378,13 @@ PATHS = {
 @pytest.mark.parametrize("code", PATHS)
 def test_what_is_no_path(code, path, rule):
     assert rule in message_of(code, PATHS[code], {**program(), "path": path})
+
+
+def test_a_working_directory_that_is_gone(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(tw.BuildError, match="load: x.so is not a file"):
+        tw.load("x.so")
+    monkeypatch.undo()

@@ -115,6 +115,17 @@ class TestOutput:
             tracker.kill()
             tracker.wait()
 
+    def test_a_report_says_why_it_cannot_be_written(self, log):
+        message = "report: /dev/full cannot be written: No space left on device"
+        assert message in run("report", log, "-o", "/dev/full", code=1).stderr
+
+    @pytest.mark.parametrize("arguments", [["log", "prune"], ["log", "show"], ["report"]])
+    @pytest.mark.parametrize("path", ["loop", "some.jsonl/below", "a" * 300], ids=["loop", "below", "long"])
+    def test_paths_that_are_none(self, arguments, path, log):
+        (log.parent / "loop").symlink_to("loop")
+        done = run(*arguments, log.parent / path, code=1)
+        assert "filesystem" not in done.stderr and path in done.stderr
+
 
 class TestTune:
     def test_list(self):
@@ -137,6 +148,16 @@ class TestTune:
     def test_mistakes_are_one_line_and_notes(self, arguments, message):
         done = run("tune", *arguments, code=1)
         assert message in done.stderr and done.stderr.startswith("tw: ") and ".cc" not in done.stderr
+
+    @measures
+    def test_a_folder_that_cannot_be_made_is_named(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("TMPDIR", "/proc")
+        done = run("tune", "matmul", "--shape", "M=4,N=4,K=4", "--log", tmp_path / "x.jsonl", code=1)
+        assert "no temporary folder /proc/tensorwright-" in done.stderr and "TMPDIR" in done.stderr
+
+    @measures
+    def test_a_pack_may_go_anywhere(self):
+        assert answer("tune", "matmul", "--shape", "M=4,N=4,K=4", "--trials", 1, "--pack", "/dev/null")["bytes"] > 0
 
     @measures
     def test_tunes_keeps_continues_and_saves(self, tmp_path):

@@ -1,8 +1,10 @@
 """A template: relu(A @ B + bias) in register tiles, with the sizes left to the tuner.
 
 A task of the threads is a panel of columns and a share of the rows: it packs the panel of B, then walks its tiles, whose
-accumulators stay in registers over the whole of k.
+accumulators stay in registers over the whole of k. `python dense_template.py [TRIALS]` tunes it into dense.jsonl.
 """
+
+import sys
 
 import tensorwright as tw
 from tensorwright import te
@@ -40,3 +42,9 @@ def dense(cfg, M, N, K):
     s[packed].compute_at(s[D], task)
     s[packed].vectorize(s[packed].op.axis[1])
     return s, [A, B, bias, D]
+
+
+if __name__ == "__main__":
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 32
+    task = tw.autotune.Task(dense, args=(257, 513, 1025), target="llvm -mcpu=native")
+    print(tw.autotune.tune(task, trials=trials, log="dense.jsonl").schedule.to_python())

@@ -20,3 +20,10 @@ def test_demo(tmp_path):
     assert done.returncode == 0, done.stderr
     for line in ("agrees with NumPy", "tensorwright, tuned", "NumPy", "oneDNN", "equal bit for bit"):
         assert line in done.stdout
+
+
+def test_the_template_tunes_itself(tmp_path):
+    command = [sys.executable, str(ROOT / "examples/dense_template.py"), "4"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "te.create_schedule" in done.stdout and (tmp_path / "dense.jsonl").exists()

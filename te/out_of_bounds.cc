@@ -268,7 +268,7 @@ class ReadChecker {
       const Expr end = end_of(at, side);
       ReadVerdict verdict = judge_read(end, load.buffer.shape(), d, here, side);
       if (verdict.reading == Reading::kInside) return false;
-      if (!quiet && side == Side::kStart && verdict.reading == Reading::kOutside && !strict_ && reads_back(load, d)) {
+      if (!quiet && verdict.reading == Reading::kOutside && !strict_ && early(load, d, side)) {
         before_ = true;
         return false;
       }
@@ -286,14 +286,24 @@ class ReadChecker {
       const Expr first = end_of(at, Side::kStart), last = end_of(at, Side::kEnd);
       for (const Expr& end : {first, last})
         if (const auto example = find_example(end, *extent, here)) {
-          if (strict_ || clamp.end || !reads_back(load, d)) report(read, load, d, end, *example);
+          if (strict_ || !all_early(load, d, clamp)) report(read, load, d, end, *example);
           before_ = true;
           return {};
         }
       if (always_inside(first, *extent, here) && always_inside(last, *extent, here)) return {};
     }
-    if (strict_ && clamp.start && reads_back(load, d)) report(read, load, d, at);
+    if (strict_ && ((clamp.start && early(load, d, Side::kStart)) || (clamp.end && early(load, d, Side::kEnd))))
+      report(read, load, d, at);
     return clamp;
+  }
+
+  // In a scan, what is read of an earlier time.
+  bool early(const ir::Load& load, size_t d, Side side) const {
+    return first_ && outside_early(load.at[d], load.buffer.shape()[d], first_, side);
+  }
+
+  bool all_early(const ir::Load& load, size_t d, Clamp outside) const {
+    return (!outside.start || early(load, d, Side::kStart)) && (!outside.end || early(load, d, Side::kEnd));
   }
 
   void require(const Expr& test, const Expr& read) {
@@ -305,13 +315,6 @@ class ReadChecker {
 
   // Whether all sizes are numbers: then an example shows what is wrong.
   static bool known(const ReadPlace& here) { return here.ranges.size() == here.axes.size(); }
-
-  // A[t - c, ...]: in a scan, a state or an input of an earlier time.
-  bool reads_back(const ir::Load& load, size_t d) const {
-    if (d > 0 || !first_) return false;
-    const auto back = ir::as_int(ir::simplify(Expr(first_) - load.at[0]));
-    return back && *back > 0;
-  }
 
   Expr with_clamps(const Expr& e) {
     if (!e) return e;

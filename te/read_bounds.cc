@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "src/ir/scalars.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "te/index_cases.h"
 
@@ -281,6 +282,11 @@ ReadVerdict judge_assuming_sizes(const Expr& at, const std::vector<Expr>& shape,
   if (verdict.reading != Reading::kConditional) return {Reading::kUnproved};
   verdict.required.insert(verdict.required.end(), assumed.begin(), assumed.end());
   return verdict;
+}
+
+bool outside_early(const Expr& at, const Expr& extent, const Var& t, Side side) {
+  const Expr past = side == Side::kStart ? Expr(t) - at - 1 : at + Expr(t) - extent;
+  return ir::as_int(ir::simplify(past)).value_or(-1) >= 0;
 }
 
 }  // namespace tw::te

@@ -38,6 +38,10 @@ ReadVerdict judge_assuming_sizes(const Expr& at, const std::vector<Expr>& shape,
 // Whether it depends on a loop, as the size of memory within a statement may.
 bool depends_on_loops(const Expr& size, const ReadPlace&);
 
+// Whether only the first values of t can be outside on that side: `t - 1` before the first element, `n - t` behind the
+// last of n. A scan does not compute these times.
+bool outside_early(const Expr& at, const Expr& extent, const Var& t, Side);
+
 // What makes sure that there is an element wherever this is read, as far as sizes are concerned.
 std::vector<Expr> not_empty(const std::vector<Expr>& shape, size_t dimension, const ReadPlace&);
 

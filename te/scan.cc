@@ -12,6 +12,7 @@
 #include "te/check_body.h"
 #include "te/dtype.h"
 #include "te/operation.h"
+#include "te/read_bounds.h"
 #include "te/refuse.h"
 
 namespace tw::te {
@@ -278,11 +279,17 @@ std::vector<Expr> bodies_outside_of_scans(const Compute& c) {
     body = ir::rewrite(body, [&](const Expr& e) {
       const auto* load = ir::as<ir::Load>(e);
       if (!load || load->at.empty() || c.axis.empty()) return e;
-      const auto back = ir::as_int(ir::simplify(Expr(c.axis[0].var) - load->at[0]));
-      if (!back || *back <= 0) return e;
       std::vector<Expr> at = load->at;
-      at[0] = ir::max(at[0], 0);
-      return ir::load(load->buffer, std::move(at), load->pred);
+      bool early = false;
+      for (size_t d = 0; d < at.size(); ++d) {
+        const Expr& extent = load->buffer.shape()[d];
+        const bool start = outside_early(load->at[d], extent, c.axis[0].var, Side::kStart);
+        const bool end = outside_early(load->at[d], extent, c.axis[0].var, Side::kEnd);
+        if (end) at[d] = ir::min(at[d], ir::simplify(extent - 1));
+        if (start) at[d] = ir::max(at[d], 0);
+        early |= start || end;
+      }
+      return early ? ir::load(load->buffer, std::move(at), load->pred) : e;
     });
   return bodies;
 }

@@ -19,7 +19,7 @@ struct ScanBody {
 std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order, const std::vector<Tensor>& outputs);
 
 // Of a compute that reads_before and is no stage of a scan: its elements of which that is said are not needed, and get
-// the value that the first element gives.
+// the value that the first element inside gives.
 std::vector<Expr> bodies_outside_of_scans(const Compute&);
 
 // Whether all states have the same shape, times included.

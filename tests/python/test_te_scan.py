@@ -237,6 +237,54 @@ def test_what_an_output_needs_stays_inside():
         te.create_schedule(te.scan(init, update, state, name="z"))
 
 
+# A subscript of any dimension may be one of an earlier time: pivots, and times that run backwards.
+
+
+def shortest_paths():
+    n = 9
+    D, state = te.placeholder((n, n), name="D"), te.placeholder((n + 1, n, n), name="state")
+    init = te.compute((1, n, n), lambda _, i, j: D[i, j], name="init")
+    through = lambda t, i, j: te.min(state[t - 1, i, j], state[t - 1, i, t - 1] + state[t - 1, t - 1, j])
+    paths = te.scan(init, te.compute((n + 1, n, n), through, name="update"), state, name="paths")
+    d = RNG.integers(1, 40, (n, n)).astype("float32")
+    want = [d]
+    for k in range(n):
+        want.append(np.minimum(want[-1], want[-1][:, k : k + 1] + want[-1][k : k + 1]))
+    return [D, paths], [d], np.stack(want)
+
+
+def backwards(outside):
+    T, n = 8, 5
+    X, state = te.placeholder((n, T), name="X"), te.placeholder((T, n), name="state")
+    back = lambda t, i: X[i, T - t] * 2 + X[i, t - 1]
+    stage = te.compute((T, n), back, name="stage")
+    init = te.compute((1, n), lambda _, i: X[i, 0], name="init")
+    update = te.compute((T, n), lambda t, i: state[t - 1, i] + (stage[t, i] if outside else back(t, i)), name="update")
+    x = RNG.integers(-9, 9, (n, T)).astype("float32")
+    added = 2 * x.T[:0:-1] + x.T[:-1]
+    return [X, te.scan(init, update, state, name="sums")], [x], np.cumsum(np.concatenate([x.T[:1], added]), axis=0)
+
+
+@pytest.mark.parametrize("target", ["llvm", "interp", "c"])
+@pytest.mark.parametrize("case", [shortest_paths, lambda: backwards(False), lambda: backwards(True)])
+def test_subscripts_of_earlier_times(case, target):
+    args, inputs, want = case()
+    for s in (te.create_schedule(args[-1]), tw.default_schedule(args)):
+        np.testing.assert_array_equal(call(s, args, inputs, target), want)
+
+
+@pytest.mark.parametrize("read", [lambda t, i: X5[i, t - 1], lambda t, i: X5[i, 5 - t]])
+def test_subscripts_of_earlier_times_need_a_scan(read):
+    early = te.compute((5, 5), read, name="early")
+    refused(tw.ExprError, "compute early: index out of bounds", lambda: te.create_schedule(early))
+    state, init = te.placeholder((5, 5), name="state"), te.compute((1, 5), lambda _, i: X5[0, i], name="init")
+    update = te.compute((5, 5), lambda t, i: state[t - 1, i] + X5[i, t - 2], name="update")
+    refused(tw.ExprError, "X5[i, t - 2] reads -1 of 0..5 at t = 1", lambda: te.scan(init, update, state))
+
+
+X5 = te.placeholder((5, 5), name="X5")
+
+
 # States of different shapes: the loops over the scan are those of the largest.
 
 

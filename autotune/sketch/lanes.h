@@ -22,6 +22,9 @@ const Access* main_read(const Stage&);
 // `values` that are at most `limit`, at least 1, each once; `limit` where none is.
 std::vector<int64_t> up_to(int64_t limit, const std::vector<int64_t>& values);
 
+// Whether rfactor may make its terms an axis: not in the body of a scan, where time is the first one.
+inline bool gives_parts(const Stage& stage) { return stage.scan < 0; }
+
 // Applies Rfactor, and gives the name of the stage that it makes.
 std::string rfactor(Sketch&, const std::string& stage, const std::string& axis, int64_t factor_axis);
 

@@ -70,7 +70,7 @@ class Tiles {
       if (d != j_ && sum_.data[static_cast<size_t>(d)].extent > 1) i_ = d;
     long_ = extents(sum_.sums) > kWindow;
     narrow_ = !long_ && i_ != kNoAxis && reads_wait(sum_, axis(i_), axis(j_), sketch.target);
-    shared_out_ = long_ && root_.elements <= kSmallResult && sum_.sums[0].extent > 1;
+    shared_out_ = long_ && gives_parts(sum_) && root_.elements <= kSmallResult && sum_.sums[0].extent > 1;
   }
 
   void run() {

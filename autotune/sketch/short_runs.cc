@@ -28,8 +28,8 @@ const Axis& shared_axis(const Stage& stage) {
 
 std::optional<Group> match_short_runs(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
-  if (stage.kind != StageKind::kReduction || stage.bodies.size() != 1 || stage.gathers || stage.type.is_packed() ||
-      stage.sums.size() < 2 || stage.elements < 1 || stage.data.empty())
+  if (stage.kind != StageKind::kReduction || !gives_parts(stage) || stage.bodies.size() != 1 || stage.gathers ||
+      stage.type.is_packed() || stage.sums.size() < 2 || stage.elements < 1 || stage.data.empty())
     return std::nullopt;
   const Access* read = main_read(stage);
   const Axis &runs = stage.data.back(), &run = stage.sums.back();

@@ -18,7 +18,8 @@ constexpr int64_t kLeastTerms = 4096;
 
 std::optional<Group> match_split_sum(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
-  if (stage.kind != StageKind::kContraction || stage.elements > kMostOutputs) return std::nullopt;
+  if (stage.kind != StageKind::kContraction || !gives_parts(stage) || stage.elements > kMostOutputs)
+    return std::nullopt;
   const std::optional<Roles> roles = roles_of(graph, root);
   if (!roles || roles->group > 0 || roles->terms < kLeastTerms || !roles->contiguous) return std::nullopt;
   return Group{root, root, {root}};

@@ -28,7 +28,8 @@ const Axis& shared_axis(const Stage& stage) {
 
 std::optional<Group> match_whole(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
-  if (!stage.reduces() || stage.elements > kFew || extents(stage.sums) < kMany) return std::nullopt;
+  if (!stage.reduces() || !gives_parts(stage) || stage.elements > kFew || extents(stage.sums) < kMany)
+    return std::nullopt;
   return Group{root, root, {root}};
 }
 

@@ -436,6 +436,33 @@ Args running_sums_of_states(int rows, int n) {
   return running_sums_of(both[1], rows, n, {A, both[0]});
 }
 
+// H[t] = H[t-1] + sum over k of H[t-1, .., 0] * X[t, .., k] * W[k, .], in few steps of long sums.
+Args recurrent(int times, int rows, int units, int terms) {
+  const Tensor H = te::placeholder({times, rows, units}, "float32", "H"),
+               W = te::placeholder({terms, units}, "float32", "W"),
+               X = te::placeholder({times, rows, terms}, "float32", "X");
+  const te::IterVar k = te::reduce_axis(0, terms, "k");
+  const Tensor first = te::compute({1, rows, units}, [&](Var, Var, Var) { return zero(); }, "first");
+  const Tensor sum = te::compute(
+      {times, rows, units},
+      [&](Var t, Var i, Var j) {
+        return te::sum(H(Expr(t) - 1, Expr(i), Expr(0)) * X(Expr(t), Expr(i), Expr(k)) * W(Expr(k), Expr(j)), {k});
+      },
+      "sum");
+  const Tensor next = te::compute(
+      {times, rows, units}, [&](Var t, Var i, Var j) { return H(Expr(t) - 1, Expr(i), Expr(j)) + sum(t, i, j); },
+      "next");
+  return {X, W, te::scan({first}, {next}, {H}, "S")[0]};
+}
+
+// Time is the first axis of what a scan computes: no rfactor makes one before it.
+TEST(SketchScans, TermsOfABodyAreNotSharedOut) {
+  for (const Args& args : {recurrent(3, 1, 1, 100), recurrent(4, 2, 16, 5000), recurrent(20, 1, 17, 300)}) {
+    const Sampled sampled = sample(args, 8);
+    EXPECT_TRUE(sampled.wrong.empty() && sampled.refused == 0) << sampled.right;
+  }
+}
+
 TEST(SketchRunning, SumsOfRows) {
   expect_right("running", running_sums(13, 37), 20);
   expect_right("running", running_sums(4, 16), 20);

@@ -104,6 +104,7 @@ bool Contraction::can_pack() const {
   if (packed_ahead_) return false;
   if (group_.has(roles_.vectors.through)) return true;
   if (roles_.vectors.through >= 0 && !roles_.vectors.prologue()) return false;
+  if (is_state(stage_, roles_.vectors)) return false;
   return turns() || (roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0);
 }
 
@@ -122,8 +123,9 @@ bool Contraction::turns_once() const {
 
 // Whether the rows are an axis of a tensor that is read as it lies.
 bool Contraction::reads_whole_rows() const {
-  return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source && roles_.share < 0 &&
-         !dot_ && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0;
+  return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source &&
+         !is_state(stage_, roles_.broadcast) && roles_.share < 0 && !dot_ &&
+         dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0;
 }
 
 // Rows of a tile side by side: they often lie a power of two apart, which is one set of the L1.
@@ -147,8 +149,8 @@ bool Contraction::can_widen() const {
   constexpr int64_t kVectors = 16;
   const Stage& source = source_of(roles_.broadcast);
   return !dot_ && source.type.is_half() && source.type.bits < stage_.type.bits && roles_.broadcast.through < 0 &&
-         roles_.broadcast.source != roles_.vectors.source && roles_.group == 0 && is_plain_product(stage_, false) &&
-         axis(roles_.lanes).extent >= kVectors * lanes_of(stage_, k_.target);
+         roles_.broadcast.source != roles_.vectors.source && !is_state(stage_, roles_.broadcast) && roles_.group == 0 &&
+         is_plain_product(stage_, false) && axis(roles_.lanes).extent >= kVectors * lanes_of(stage_, k_.target);
 }
 
 // [terms of a block, 0 for none; whether the rows of a block are packed too]: where a panel may be too large for an L2.

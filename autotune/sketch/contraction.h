@@ -25,6 +25,11 @@ struct Operand {
   bool prologue() const { return through >= 0 && through == source; }
 };
 
+// Whether it is the state of the scan in whose time the contraction is computed: it is read where it lies.
+inline bool is_state(const Stage& contraction, const Operand& operand) {
+  return operand.source >= 0 && operand.source == contraction.scan;
+}
+
 // Positions of data axes of the contraction, which are also those of its epilogue.
 struct Roles {
   Operand broadcast, vectors;

@@ -284,7 +284,7 @@ std::optional<Roles> best_roles(const Graph& graph, int contraction, const Targe
     // The panels of another axis are copies in which it is the last.
     const bool moves = other && other->vectors.through >= 0 && !other->vectors.prologue();
     if (!other || other->group > 0 || moves || other->lane_dimension < 0 ||
-        other->vectors.source == other->broadcast.source)
+        other->vectors.source == other->broadcast.source || is_state(stage, other->vectors))
       continue;
     other->innermost = false;
     const double cost = cost_of_term(graph, stage, *other, target);

@@ -80,7 +80,7 @@ bool is_plain_product(const Stage& stage, bool pads) {
 std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
   const bool pads = roles.broadcast.through >= 0 && graph.at(roles.broadcast.through).pads;
   if (stage.sums.empty() || roles.group > 0 || roles.lane_dimension < 0 || roles.vectors.through >= 0 ||
-      !is_plain_product(stage, pads))
+      is_state(stage, roles.vectors) || !is_plain_product(stage, pads))
     return std::nullopt;
   const Axis& terms = stage.sums.back();
   const int grouped = dimension_of(*roles.vectors.read, terms);
@@ -90,8 +90,8 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
   const Axis& row = stage.data[static_cast<size_t>(roles.rows)];
   const bool apart = roles.innermost && roles.broadcast.source != roles.vectors.source;
   // Rows of a matrix are packed as its columns are; those of a tile, which a window reads, stay where they lie.
-  const bool packs_rows = apart && roles.share < 0 && roles.broadcast.through < 0 &&
-                          dimension_of(*roles.broadcast.read, row) >= 0 &&
+  const bool packs_rows = apart && !is_state(stage, roles.broadcast) && roles.share < 0 &&
+                          roles.broadcast.through < 0 && dimension_of(*roles.broadcast.read, row) >= 0 &&
                           dimension_of(*roles.broadcast.read, terms) >= 0;
   const bool in_place = apart && (roles.broadcast.through < 0 || pads) && has_even_rows(*roles.broadcast.read, row);
   const auto with_rows = [&](Dot dot) -> std::optional<Dot> {

@@ -463,6 +463,41 @@ TEST(SketchScans, TermsOfABodyAreNotSharedOut) {
   }
 }
 
+// Gates of a cell, whose states are an operand: each of them, rows or lanes.
+Args gates(int rows, int units, bool lanes) {
+  const int times = 4, gates = 3;
+  const Tensor H = te::placeholder({times, rows, units}, "float32", "H"),
+               W = te::placeholder({gates, units, units}, "float32", "W");
+  const te::IterVar k = te::reduce_axis(0, units, "k");
+  const Tensor first =
+      te::compute({1, rows, units}, [&](Var, Var i, Var j) { return ir::cast(ir::Type::f(32), i + j); }, "first");
+  const auto product = [&](Expr t, Expr q, Expr i, Expr j) {
+    return te::sum(H(t - 1, i, Expr(k)) * W(q, j, Expr(k)), {k});
+  };
+  const Tensor sum =
+      lanes ? te::compute(
+                  {times, gates, units, rows}, [&](Var t, Var q, Var j, Var i) { return product(t, q, i, j); }, "sum")
+            : te::compute(
+                  {times, rows, gates, units}, [&](Var t, Var i, Var q, Var j) { return product(t, q, i, j); }, "sum");
+  const Tensor next = te::compute(
+      {times, rows, units},
+      [&](Var t, Var i, Var j) {
+        const auto at = [&](int q) { return lanes ? sum(t, q, j, i) : sum(t, i, q, j); };
+        return te::max(at(0), at(1)) - at(2);
+      },
+      "next");
+  return {W, te::scan({first}, {next}, {H}, "S")[0]};
+}
+
+// What depends on a state is computed in its time: nothing copies the state for it.
+TEST(SketchScans, ProductsReadTheStateWhereItLies) {
+  for (const Args& args :
+       {gates(8, 17, false), gates(1, 16, false), gates(33, 5, false), gates(8, 17, true), gates(32, 9, true)}) {
+    const Sampled sampled = sample(args, 8);
+    EXPECT_TRUE(sampled.wrong.empty() && sampled.refused == 0) << sampled.right;
+  }
+}
+
 TEST(SketchRunning, SumsOfRows) {
   expect_right("running", running_sums(13, 37), 20);
   expect_right("running", running_sums(4, 16), 20);

@@ -4,7 +4,6 @@
 //   A[i*i]  of 16 elements   ==>   A[min(i*i, 15)]
 #include <algorithm>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "src/ir/interval_arith.h"
@@ -16,22 +15,11 @@
 #include "te/index_overflow.h"
 #include "te/promote.h"
 #include "te/read_example.h"
+#include "te/read_walk.h"
 #include "te/refuse.h"
 
 namespace tw::te {
 namespace {
-
-using ir::BinOp;
-
-constexpr size_t kMaxVisits = 100'000;  // nested conditions over shared parts multiply; what is beyond has none
-
-constexpr int kShallow = 400;
-
-struct Condition {
-  Expr test;
-  bool holds;
-  const Condition* outer;
-};
 
 struct Clamp {
   bool start = false, end = false;
@@ -57,45 +45,31 @@ Expr without_cast(const Expr& at) {
   return wide ? to_data->value : Expr();
 }
 
-class ReadChecker {
+class ReadChecker : public ReadWalk {
  public:
   ReadChecker(const std::string& what, const Compute& c, const SourceLine& where, bool strict)
-      : what_(what), where_(where), strict_(strict), first_(c.axis.empty() ? Var() : c.axis[0].var) {
-    outer_.axes = inner_.axes = c.axis;
-    inner_.axes.insert(inner_.axes.end(), c.reduce_axis.begin(), c.reduce_axis.end());
-    for (const Expr& body : c.bodies) note_extents(body);
-    finish();
-  }
+      : ReadWalk(c), what_(what), where_(where), strict_(strict), first_(c.axis.empty() ? Var() : c.axis[0].var) {}
 
   // At one place of a statement.
   ReadChecker(const std::string& what, const StatementPlace& place, const SourceLine& where)
-      : what_(what), where_(where), strict_(false), of_statement_(true) {
-    inner_.axes = outer_.axes = place.axes;
-    inner_.extents = place.extents;
-    finish();
-    for (const auto& [test, holds] : place.conditions) {
-      const Condition* outer = conditions_.empty() ? nullptr : conditions_.back().get();
-      conditions_.push_back(std::make_unique<Condition>(Condition{test, holds, outer}));
-    }
-  }
+      : ReadWalk(place), what_(what), where_(where), strict_(false), of_statement_(true) {}
 
   Expr clamped_here(const Expr& e) {
-    visit(e, conditions_.empty() ? nullptr : conditions_.back().get());
+    walk(e);
     return clamped(e);
   }
 
   // Where the element is inside; empty: always.
   Expr guard_here(const Buffer& buffer, std::vector<Expr>& at) {
-    const Condition* around = conditions_.empty() ? nullptr : conditions_.back().get();
     const ir::Load to{buffer, at, {}};
     const Expr element = ir::load(buffer, at);
     verb_ = "writes";
     Expr inside;
     for (size_t d = 0; d < at.size(); ++d) {
       if (surely_inside(to, d)) continue;
-      const bool wraps = may_overflow(at[d], inner_.ranges);
+      const bool wraps = may_overflow(at[d], innermost().ranges);
       if (wraps) at[d] = wrapped_index(at[d]);
-      const Clamp clamp = clamp_of(element, to, d, at[d], around);
+      const Clamp clamp = clamp_of(element, to, d, at[d]);
       if (clamp.start) inside = both(inside, in_lanes(0, at[d]) <= at[d]);
       if (clamp.end) inside = both(inside, at[d] < in_lanes(buffer.shape()[d], at[d]));
       if (clamp.any())
@@ -104,17 +78,6 @@ class ReadChecker {
                                                    ", not stored outside of 0.." + ir::to_string(buffer.shape()[d])};
     }
     return inside;
-  }
-
-  // Only deep expressions pay for a deep stack.
-  void visit(const Expr& e, const Condition* around) {
-    ++depth_;
-    if (depth_ == kShallow) {
-      support::on_deep_stack([&] { visit_node(e, around); });
-    } else {
-      visit_node(e, around);
-    }
-    --depth_;
   }
 
   bool before() const { return before_; }
@@ -130,7 +93,7 @@ class ReadChecker {
     std::vector<Expr> known;
     for (const ir::Requirement& r : to.requirements) known.push_back(r.test);
     for (const ir::Requirement& r : requirements_)
-      if (!follows(r.test, known, inner_.extents)) to.requirements.push_back(r);
+      if (!follows(r.test, known, innermost().extents)) to.requirements.push_back(r);
     for (std::string& text : notes().clamps)
       if (std::ranges::find(to.clamps, text) == to.clamps.end()) to.clamps.push_back(std::move(text));
   }
@@ -142,73 +105,11 @@ class ReadChecker {
   }
 
  private:
-  void finish() {
-    for (const IterVar& a : inner_.axes) {
-      names_[a.var.id()] = a.var.name();
-      const auto min = ir::as_int(a.min), extent = ir::as_int(a.extent);
-      if (min && extent) inner_.ranges[a.var.id()] = {*min, *min + *extent - 1};
-    }
-    outer_.ranges = inner_.ranges;
-    outer_.extents = inner_.extents;
-  }
-
   static Expr both(const Expr& a, const Expr& b) { return a ? a && b : b; }
 
   static Expr in_lanes(const Expr& e, const Expr& like) { return ir::broadcast(e, like.type().lanes); }
 
-  void note_extents(const Expr& body) {
-    ir::walk(body, [&](const Expr& e) {
-      const auto* load = ir::as<ir::Load>(e);
-      const Operation from = load ? producer(load->buffer) : Operation();
-      if (from && from->is_placeholder() && noted_.insert(load->buffer.id()).second)
-        for (const Expr& extent : load->buffer.shape())
-          if (const auto* v = ir::as<ir::VarRef>(extent)) inner_.extents.push_back(v->var);
-      return true;
-    });
-  }
-
-  void visit_node(const Expr& e, const Condition* around) {
-    if (++visits_ > kMaxVisits) around = nullptr;
-    if (unconditional_.contains(e.get()) || !visited_.insert({e.get(), around}).second) return;
-    if (around == nullptr) unconditional_.insert(e.get());
-    if (const auto* s = ir::as<ir::Select>(e)) {
-      visit(s->cond, around);
-      visit_under(s->yes, s->cond, true, around);
-      visit_under(s->no, s->cond, false, around);
-      return;
-    }
-    if (const auto* b = ir::as<ir::Binary>(e); b && (b->op == BinOp::kAnd || b->op == BinOp::kOr)) {
-      visit(b->a, around);
-      visit_under(b->b, b->a, b->op == BinOp::kAnd, around);
-      return;
-    }
-    if (const auto* r = ir::as<ir::Reduce>(e)) {
-      for (const Expr& init : r->init) visit(init, around);
-      reduced_ = true;
-      if (r->where) visit(r->where, around);
-      for (const Expr& source : r->sources)
-        r->where ? visit_under(source, r->where, true, around) : visit(source, around);
-      reduced_ = false;
-      return;
-    }
-    for (const Expr& child : ir::children(e)) visit(child, around);
-    if (const auto* load = ir::as<ir::Load>(e)) check(e, *load, around);
-  }
-
-  void visit_under(const Expr& e, const Expr& test, bool holds, const Condition* around) {
-    conditions_.push_back(std::make_unique<Condition>(Condition{test, holds, around}));
-    visit(e, conditions_.back().get());
-  }
-
-  ReadPlace& place(const Condition* around) {
-    ReadPlace& place = reduced_ ? inner_ : outer_;
-    place.conditions.clear();
-    for (const Condition* c = around; c != nullptr; c = c->outer) place.conditions.emplace_back(c->test, c->holds);
-    std::reverse(place.conditions.begin(), place.conditions.end());
-    return place;
-  }
-
-  void check(const Expr& read, const ir::Load& load, const Condition* around) {
+  void at_read(const Expr& read, const ir::Load& load) override {
     if (!of_statement_ && !producer(load.buffer)) return;
     for (size_t d = 0; d < load.at.size(); ++d) {
       if (surely_inside(load, d)) continue;
@@ -218,18 +119,18 @@ class ReadChecker {
       subscript.bare = subscript.is_cast && fits_the_type(bare, load.at[d]);
       Expr at = subscript.bare ? bare : load.at[d];
       if (subscript.is_cast && !subscript.bare && !subscript.cast) {
-        subscript.cast = may_overflow(bare, inner_.ranges) || clamp_of(read, load, d, bare, around, true).any();
+        subscript.cast = may_overflow(bare, innermost().ranges) || clamp_of(read, load, d, bare, true).any();
         if (!subscript.cast) continue;
       }
-      subscript.wraps = may_overflow(at, inner_.ranges);
+      subscript.wraps = may_overflow(at, innermost().ranges);
       if (subscript.wraps) at = wrapped_index(at);
-      const Clamp found = clamp_of(read, load, d, at, around);
+      const Clamp found = clamp_of(read, load, d, at);
       subscript.clamp.start |= found.start || subscript.cast;
       subscript.clamp.end |= found.end || subscript.cast;
       if (!subscript.clamp.any()) continue;
       const std::string extent = ir::to_string(load.buffer.shape()[d]);
       subscript.text = short_text(read) + ": dimension " + std::to_string(d) + " to 0.." + extent;
-      ReadPlace& here = place(around);
+      const ReadPlace& here = place();
       for (const Expr& test : not_empty(load.buffer.shape(), d, here)) {
         if (depends_on_loops(test, here)) report(read, load, d, at);  // no call could say that it holds
         require(test, read);
@@ -240,8 +141,8 @@ class ReadChecker {
   bool surely_inside(const ir::Load& load, size_t d) const {
     const auto extent = ir::as_int(load.buffer.shape()[d]);
     const auto* v = ir::as<ir::VarRef>(load.at[d]);
-    const auto known = v ? inner_.ranges.find(v->var.id()) : inner_.ranges.end();
-    return extent && known != inner_.ranges.end() && known->second.lo >= 0 && known->second.hi < *extent;
+    const auto known = v ? innermost().ranges.find(v->var.id()) : innermost().ranges.end();
+    return extent && known != innermost().ranges.end() && known->second.lo >= 0 && known->second.hi < *extent;
   }
 
   // The first or the last of neighbours; of anything else itself.
@@ -252,18 +153,17 @@ class ReadChecker {
   }
 
   bool fits_the_type(const Expr& index, const Expr& cast) const {
-    const ir::Interval range = ir::interval_of(index, inner_.ranges);
+    const ir::Interval range = ir::interval_of(index, innermost().ranges);
     const ir::Interval type = ir::range_of(ir::as<ir::Cast>(cast)->value.type());
     return range.bounded() && range.lo >= type.lo && range.hi <= type.hi;
   }
 
-  Clamp clamp_of(const Expr& read, const ir::Load& load, size_t d, const Expr& at, const Condition* around,
-                 bool quiet = false) {
+  Clamp clamp_of(const Expr& read, const ir::Load& load, size_t d, const Expr& at, bool quiet = false) {
     const auto extent = ir::as_int(load.buffer.shape()[d]);
-    const ir::Interval range = ir::interval_of(at, inner_.ranges);
+    const ir::Interval range = ir::interval_of(at, innermost().ranges);
     Clamp clamp{range.lo < 0, !extent || range.hi >= *extent};
     if (!clamp.any()) return clamp;
-    ReadPlace& here = place(around);
+    const ReadPlace& here = place();
     const auto judge = [&](Side side) {
       const Expr end = end_of(at, side);
       ReadVerdict verdict = judge_read(end, load.buffer.shape(), d, here, side);
@@ -309,7 +209,7 @@ class ReadChecker {
   void require(const Expr& test, const Expr& read) {
     std::vector<Expr> known;
     for (const ir::Requirement& r : requirements_) known.push_back(r.test);
-    if (!follows(test, known, inner_.extents))
+    if (!follows(test, known, innermost().extents))
       requirements_.push_back(ir::requirement(test, what_ + " " + verb_ + " " + short_text(read)));
   }
 
@@ -349,7 +249,7 @@ class ReadChecker {
     std::string point;
     std::map<uint64_t, int64_t> sorted(example.begin(), example.end());
     for (const auto& [var, value] : sorted)
-      point += (point.empty() ? " at " : ", ") + names_.at(var) + " = " + std::to_string(value);
+      point += (point.empty() ? " at " : ", ") + name_of(var) + " = " + std::to_string(value);
     const std::string extent = ir::to_string(load.buffer.shape()[d]);
     const auto value = evaluate(at, example);
     refuse(ErrorKind::kExpr,
@@ -358,6 +258,10 @@ class ReadChecker {
            {"dimension " + std::to_string(d) + " of " + load.buffer.name() + " has extent " + extent,
             way_out(load, extent)},
            where_);
+  }
+
+  const std::string& name_of(uint64_t axis) const {
+    return std::ranges::find(innermost().axes, axis, [](const IterVar& a) { return a.var.id(); })->var.name();
   }
 
   std::string way_out(const ir::Load& load, const std::string& extent) const {
@@ -369,7 +273,7 @@ class ReadChecker {
   std::string range_text(const Expr& at) const {
     std::unordered_map<uint64_t, Expr> extents;
     ir::Substitution from_min;
-    for (const IterVar& a : inner_.axes) {
+    for (const IterVar& a : innermost().axes) {
       extents[a.var.id()] = a.extent;
       if (!ir::is_int(a.min, 0)) from_min[a.var.id()] = a.min + Expr(a.var);
     }
@@ -384,18 +288,9 @@ class ReadChecker {
   const bool of_statement_ = false;
   std::string verb_ = "reads";
   bool before_ = false;
-  bool reduced_ = false;  // below the reduce axes
-  ReadPlace outer_, inner_;
-  std::set<uint64_t> noted_;
-  std::unordered_map<uint64_t, std::string> names_;
-  std::vector<std::unique_ptr<Condition>> conditions_;
-  std::set<const ir::ExprNode*> unconditional_;
-  std::set<std::pair<const ir::ExprNode*, const Condition*>> visited_;
   std::map<std::pair<const ir::ExprNode*, size_t>, Subscript> subscripts_;  // by the read and the dimension
   std::unordered_map<const ir::ExprNode*, Expr> rewritten_;
   std::vector<ir::Requirement> requirements_;
-  size_t visits_ = 0;
-  int depth_ = 0;
 };
 
 bool never_runs(const Compute& c) {
@@ -409,7 +304,7 @@ bool never_runs(const Compute& c) {
 ReadNotes clamp_reads(const std::string& what, Compute& c, const SourceLine& where) {
   if (never_runs(c)) return {};
   ReadChecker checker(what, c, where, false);
-  for (const Expr& value : c.bodies) checker.visit(value, nullptr);
+  for (const Expr& value : c.bodies) checker.walk(value);
   for (Expr& value : c.bodies) value = checker.clamped(value);
   c.reads_before = checker.before();
   return checker.notes();
@@ -434,7 +329,7 @@ Expr guard_at(const std::string& what, const StatementPlace& place, const Buffer
 void refuse_reads_before(const std::string& what, const Compute& c, const SourceLine& where) {
   if (never_runs(c)) return;
   ReadChecker checker(what, c, where, true);
-  for (const Expr& value : c.bodies) checker.visit(value, nullptr);
+  for (const Expr& value : c.bodies) checker.walk(value);
 }
 
 }  // namespace tw::te

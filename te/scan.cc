@@ -13,6 +13,7 @@
 #include "te/dtype.h"
 #include "te/operation.h"
 #include "te/read_bounds.h"
+#include "te/read_walk.h"
 #include "te/refuse.h"
 
 namespace tw::te {
@@ -88,13 +89,12 @@ class Checker {
         fail("what depends on the state must have time as its first axis; " + op->name + " has not",
              {op->name + " has shape " + shape_text(op->shape()) + ", " + scan_.state[0].name() + " " +
               shape_text(scan_.state[0].shape())});
-      ir::Bounds times;
-      times[c->axis[0].var.id()] = {first.value_or(1), end ? *end - 1 : ir::Interval::kPosInf};
       if (first && end && *first >= *end) continue;  // init gives all there is
-      for (const Expr& value : c->bodies) reads(op, value, states, inside, times);
       Compute later = *c;
       later.axis[0].min = first_time(scan_);
       later.axis[0].extent = ir::simplify(scan_.state[0].shape()[0] - first_time(scan_));
+      for_each_read(later,
+                    [&](const ir::Load& load, const ReadPlace& place) { read(op, load, place, states, inside); });
       refuse_reads_before("compute " + op->name, later, op->where);
     }
   }
@@ -141,25 +141,21 @@ class Checker {
   }
 
   // The state at earlier times, other stages of the body at this time.
-  void reads(const Operation& op, const Expr& value, const Ids& states, const Ids& inside,
-             const ir::Bounds& times) const {
+  void read(const Operation& op, const ir::Load& load, const ReadPlace& place, const Ids& states,
+            const Ids& inside) const {
+    const Operation from = producer(load.buffer);
+    if (!from) return;
     const Var t = op->compute()->axis[0].var;
-    ir::walk(value, [&](const Expr& e) {
-      const auto* load = ir::as<ir::Load>(e);
-      const Operation from = load ? producer(load->buffer) : Operation();
-      if (!from) return true;
-      if (inside.contains(from->id) && !ir::equal(ir::simplify(load->at[0]), Expr(t)))
-        fail(op->name + " must read " + from->name + " at its own time, not at " + short_text(load->at[0]),
-             {"what depends on the state is computed anew at each time; earlier values are in the state only"});
-      if (!states.contains(from->id)) return true;
-      const Expr at = ir::simplify(load->at[0], times);
-      if (!ir::can_prove(at < Expr(t), times) || !ir::can_prove(Expr(0) <= at, times))
+    if (inside.contains(from->id) && !ir::equal(ir::simplify(load.at[0]), Expr(t)))
+      fail(op->name + " must read " + from->name + " at its own time, not at " + short_text(load.at[0]),
+           {"what depends on the state is computed anew at each time; earlier values are in the state only"});
+    if (!states.contains(from->id)) return;
+    for (Side side : {Side::kStart, Side::kEnd})
+      if (judge_read(load.at[0], {Expr(t)}, 0, place, side).reading != Reading::kInside)
         fail(op->name + " must read the state " + from->name + " at earlier times, from 0 on, not at " +
-                 short_text(load->at[0]),
+                 short_text(load.at[0]),
              {t.name() + " is at least " + short_text(first_time(scan_)) + ", for init gives the times before",
               from->name + "[" + t.name() + " - 1, ...] is the state before"});
-      return true;
-    });
   }
 
   const std::string what_;

@@ -38,6 +38,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"two values", 3, two_values},
       {"scan", 5, scan},
       {"running sum", 6, running_sum},
+      {"all earlier", 6, all_earlier},
       {"float8", 4, float8},
       {"int4", 5, int4},
       {"extern", 3, external},

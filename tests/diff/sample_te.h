@@ -114,13 +114,14 @@ bool tensor_tile(Maker&, const Tensor&), whole_tiles(Maker&, const Tensor&), til
 bool wild_gather(Maker&, const Tensor&), unproved(Maker&, const Tensor&),
     required(Maker&, const Tensor&);                                         // stages_outside.cc
 bool external(Maker&, const Tensor&), wild_external(Maker&, const Tensor&);  // stages_extern.cc
-bool scan(Maker&, const Tensor&), running_sum(Maker&, const Tensor&);        // stages_scan.cc
-bool vectors(Maker&, const Tensor&);                                         // stages_vectors.cc
-bool windows(Maker&, const Tensor&);                                         // stages_windows.cc
-bool planes(Maker&, const Tensor&);                                          // stages_planes.cc
-bool stock(Maker&, const Tensor&);                                           // stages_stock.cc
-bool stock_product(Maker&, const Tensor&);                                   // stages_products.cc
-bool stock_row(Maker&, const Tensor&);                                       // stages_rows.cc
+bool scan(Maker&, const Tensor&), running_sum(Maker&, const Tensor&),
+    all_earlier(Maker&, const Tensor&);     // stages_scan.cc
+bool vectors(Maker&, const Tensor&);        // stages_vectors.cc
+bool windows(Maker&, const Tensor&);        // stages_windows.cc
+bool planes(Maker&, const Tensor&);         // stages_planes.cc
+bool stock(Maker&, const Tensor&);          // stages_stock.cc
+bool stock_product(Maker&, const Tensor&);  // stages_products.cc
+bool stock_row(Maker&, const Tensor&);      // stages_rows.cc
 bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), wide_matmul(Maker&, const Tensor&),
     convolve(Maker&, const Tensor&);  // stages_reduce.cc
 

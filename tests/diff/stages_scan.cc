@@ -1,4 +1,5 @@
-// States over time: prefix sums, running maxima, and two states of which one reads the other.
+// States over time: prefix sums, running maxima, two states of which one reads the other, and what sums up all states
+// before.
 #include <algorithm>
 
 #include "tests/diff/sample_te.h"
@@ -94,6 +95,34 @@ bool running_sum(Maker& m, const Tensor& t) {
     std::rotate(at.begin(), at.end() - 1, at.end());
     return sums(at);
   });
+}
+
+// What solves a triangular system does: of all states before, the sum, whose states stay small, or the largest.
+bool all_earlier(Maker& m, const Tensor& t) {
+  const Type type = t.dtype();
+  if (t.rank() == 0 || type.is_bool() || Maker::size(t, 0).value_or(0) < 2) return false;
+  const std::string name = "S" + std::to_string(m.count());
+  const bool sum = !type.is_uint() && m.random().chance(60);
+  const Tensor state = m.state(t.shape(), type, name + "state");
+  std::vector<Expr> first = t.shape();
+  first[0] = 1;
+  const Tensor init = te::compute(first, [&](const Vars& v) { return t(exprs(v)); }, name + "init");
+  const Body of_all = [&](const Vars& v) -> Expr {
+    const IterVar k = te::reduce_axis(0, v[0], "k");
+    std::vector<Expr> at = exprs(v);
+    at[0] = k;
+    return sum ? te::sum(state(at), {k}) : te::max(state(at), {k});
+  };
+  const Tensor before = te::compute(t.shape(), of_all, name + "before");
+  const Body next = [&](const Vars& v) -> Expr {
+    const Expr x = t(exprs(v)), of_states = before(exprs(v));
+    return sum ? x - of_states : x + of_states;
+  };
+  const Tensor update = te::compute(t.shape(), next, name + "update");
+  m.note("states at all times before");
+  const int64_t times = *Maker::size(t, 0);
+  const Facts once = sum_of(m.facts(t), times, type);
+  return m.adopt(te::scan({init}, {update}, {state}, name), {sum ? sum_of(once, times, type) : once});
 }
 
 }  // namespace tw::diff

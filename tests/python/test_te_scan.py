@@ -188,6 +188,70 @@ def test_refusals():
     refused(E, "index out of bounds", lambda: te.create_schedule(te.compute((6, n), lambda t, i: X[t - 1, i])))
 
 
+# Sums over all earlier times: what is solved from the first unknown on.
+
+
+def triangular_solve(n):
+    L, B = te.placeholder((n, n), "float64", name="L"), te.placeholder((n,), "float64", name="B")
+    x = te.placeholder((n,), "float64", name="x")
+    init = te.compute((1,), lambda t: B[t] / L[t, t], name="init")
+
+    def known(t):
+        k = te.reduce_axis((0, t), name="k")
+        return te.sum(L[t, k] * x[k], axis=k)
+
+    before = te.compute((n,), known, name="before")
+    update = te.compute((n,), lambda t: (B[t] - before[t]) / L[t, t], name="update")
+    return [L, B, te.scan(init, update, x, name="X")]
+
+
+def cholesky(n):
+    """Columns of the factor, one after the other."""
+    A, c = te.placeholder((n, n), "float64", name="A"), te.placeholder((n, n), "float64", name="c")
+    k, q = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="q")
+    init = te.compute((1, n), lambda t, i: A[i, t] / te.sqrt(A[t, t]), name="init")
+    on = te.compute((n,), lambda t: te.sum(c[k, t] * c[k, t], axis=k, where=k < t), name="on")
+    below = te.compute((n, n), lambda t, i: te.sum(c[q, i] * c[q, t], axis=q, where=q <= t - 1), name="below")
+    update = te.compute(
+        (n, n), lambda t, i: te.if_then_else(i >= t, (A[i, t] - below[t, i]) / te.sqrt(A[t, t] - on[t]), 0.0), name="update")
+    return [A, te.scan(init, update, c, name="columns")]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("n", [2, 7, 33])
+def test_sums_over_all_earlier_times(target, n):
+    rng = np.random.default_rng(n)
+    lower = np.tril(rng.uniform(-1, 1, (n, n))) + 2 * np.eye(n)
+    b = rng.uniform(-1, 1, n)
+    args = triangular_solve(n)
+    x = call(te.create_schedule(args[-1]), args, [lower, b], target)
+    np.testing.assert_allclose(lower @ x, b, atol=1e-9)
+    args = cholesky(n)
+    columns = call(tw.default_schedule(args[-1]) if target != "interp" else te.create_schedule(args[-1]), args,
+                   [lower @ lower.T], target)
+    np.testing.assert_allclose(columns, np.linalg.cholesky(lower @ lower.T).T, rtol=1e-9, atol=1e-12)
+
+
+def test_times_that_are_not_all_earlier():
+    n = 9
+    state, init = te.placeholder((n,), name="state"), te.compute((1,), lambda t: 1.0, name="init")
+
+    def summed(ends, where=lambda t, k: None):
+        def value(t):
+            k = te.reduce_axis(ends(t), name="k")
+            return te.sum(state[k], axis=k, where=where(t, k))
+
+        update = te.compute((n,), value, name="u")
+        return lambda: te.scan(init, update, state, name="S")
+
+    rule = "u must read the state state at earlier times, from 0 on, not at k"
+    refused(tw.errors.ExprError, rule, summed(lambda t: (0, t + 1)))
+    refused(tw.errors.ExprError, rule, summed(lambda t: (0, n)))
+    refused(tw.errors.ExprError, rule, summed(lambda t: (0, n), lambda t, k: k <= t))
+    refused(tw.errors.ExprError, rule, summed(lambda t: (0, n), lambda t, k: te.any(k < t, k > 5)))
+    assert summed(lambda t: (0, n), lambda t, k: te.all(k < t, k % 2 == 0))().shape == (n,)
+
+
 # What stands outside of the recurrence may read an input at the time before: the scan needs it from its first update on.
 
 

@@ -23,7 +23,8 @@ def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attr
     state_placeholder, a placeholder that stands for out inside of update; or a list of each, for several states, of one time and as many dimensions.
     tag and attrs as for ``te.compute``; inputs are taken for the sake of tvm programs and mean nothing here.
     Returns: out, or a tuple of tensors. ``out.op.scan_axis`` is time, ``out.op.spatial_axis_`` are the other axes.
-    Stages between the state and the update have time as their first axis and read each other at their own time. A schedule
+    Stages between the state and the update have time as their first axis and read each other at their own time; sums may go
+    over all earlier times (``te.reduce_axis((0, t))``, or ``where=k < t``). A schedule
     computes them inside of the time loop, which stays the outermost loop, serial and whole; all else is free.
     Raises: ExprError if shapes don't fit, the state is read at its own or a later time, or a stage between breaks these rules;
     DTypeError if dtypes differ.

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "schedule/left_out.h"
 #include "schedule/narrow.h"
 #include "schedule/refuse.h"
 
@@ -66,6 +67,8 @@ class Placer {
   // Reads of the stages that are needed; the bodies of the others are dropped.
   void find_reads(const std::vector<int>& wanted) {
     placed_.bodies = inline_bodies(nest_, wanted);
+    for (std::vector<ir::Expr>& bodies : placed_.bodies)
+      if (bodies.size() == 1) bodies[0] = without_identities(bodies[0]);
     placed_.readers.resize(nest_.size());
     placed_.reads = reads_of(nest_, placed_.bodies);
     for (int i = 0; i < nest_.size(); ++i)

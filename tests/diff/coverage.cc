@@ -67,7 +67,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
        {"uneven", "parts that read one element", "extent 0", "extent 1", "symbolic extents", "symbolic tail",
-        "symbolic factor", "factor that sizes must allow", "scalar argument", "init=", "where=", "triangle",
+        "symbolic factor", "factor that sizes must allow", "scalar argument", "init=", "where=", "triangle", "identities",
         "reduction from 2 on", "state two times back", "state of a neighbour", "sum across lanes"}},
       {"devices",
        {"launch", "sum across threads", "virtual threads", "product of a warp", "product of a warp past the end",

@@ -52,7 +52,8 @@ bool reduce(Maker& m, const Tensor& t) {
                                   : prod_of(x, terms, t.dtype());
   const Facts three{3, 1, 0};
   const bool init = m.random().chance(20), where = m.random().chance(20);
-  const bool triangle = !shape.empty() && ir::is_int(axes[0].min, 0) && m.random().chance(20);
+  const bool from_0 = !shape.empty() && ir::is_int(axes[0].min, 0);
+  const bool triangle = from_0 && m.random().chance(20), identities = from_0 && m.random().chance(20);
   return m.define(shape, init ? add(join(facts, three), mul(facts, three)) : facts, [&](const Vars& v) {
     std::vector<Expr> at;
     size_t next = 0, axis = 0;
@@ -63,10 +64,14 @@ bool reduce(Maker& m, const Tensor& t) {
     const Expr some = where ? te::arith(ir::BinOp::kNe, ir::floormod(Expr(axes[0]), Expr(3)), Expr(1)) : Expr();
     if (init) m.note("init=");
     if (where) m.note("where=");
-    if (kind == 0) return te::max(a, axes, some, from);
-    if (kind == 1) return te::min(a, axes, some, from);
-    if (kind == 4) return te::prod(a, axes, some, from);
-    return te::sum(kind == 2 ? a : a * a, axes, some, from);
+    if (identities) m.note("identities");
+    const auto term = [&](ir::ReduceOp op, const Expr& e) {
+      return identities ? te::if_then_else(Expr(axes[0]) <= Expr(v[0]), e, ir::identity_of(op, t.dtype())) : e;
+    };
+    if (kind == 0) return te::max(term(ir::ReduceOp::kMax, a), axes, some, from);
+    if (kind == 1) return te::min(term(ir::ReduceOp::kMin, a), axes, some, from);
+    if (kind == 4) return te::prod(term(ir::ReduceOp::kProd, a), axes, some, from);
+    return te::sum(term(ir::ReduceOp::kSum, kind == 2 ? a : a * a), axes, some, from);
   });
 }
 

@@ -81,6 +81,7 @@ void Contraction::run() {
   else if (can_widen() && value("widen") == 1)
     place_wide(k_.cache_read(source_of(roles_.broadcast).name, {sums_}));
   tile_outputs();
+  leave_out_tiles();
   tile_sums();
   if (!panel_.empty()) place_panel();
   if (!rows_.empty()) place_rows();

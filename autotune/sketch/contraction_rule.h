@@ -1,5 +1,5 @@
 // The rule for contractions at work: the knobs of a space (contraction.cc), the tiles of outputs and sums
-// (contraction_tiles.cc), and the copies of operands (contraction_copies.cc).
+// (contraction_tiles.cc, contraction_asked.cc), and the copies of operands (contraction_copies.cc).
 #pragma once
 
 #include <algorithm>
@@ -76,6 +76,10 @@ class Contraction {
   void tile_sums();
   std::vector<std::string> split_terms(std::vector<std::string> terms);
   void fetch_ahead(const std::string& terms);
+
+  // Tiles that nobody reads (contraction_asked.cc).
+  void leave_out_tiles();
+  int64_t tile_along(const ir::Expr& axis_of_outputs);
 
   // Copies (contraction_copies.cc).
   void lay_out_ahead();

@@ -42,6 +42,7 @@ BEFORE = {
     "packing": ['a, b, c = np.ones((512, 4096), "float32"), np.ones((4096, 1000), "float32"), np.zeros((512, 1000), "float32")'],
     "production": [ELSEWHERE, ELSEWHERE, ELSEWHERE],
     "schedule": [OF_FLOATS, 'a, c = np.ones(9999, "float32"), np.zeros(9999, "float32")', OF_FLOATS, OF_FLOATS, ROW, OF_FLOATS],
+    "semantics": [""],
     "tuning": ["", "", "", ELSEWHERE],
 }
 

@@ -8,6 +8,8 @@
 //   x + ramp(0, 1, L) // 2      a load of L / 2, each in two lanes; likewise other places that are known but for x and
 //                               lie within L elements
 //   ramp(b, 1, L) % n           one vector where b % n <= n - L, else a gather; likewise // n
+//   ramp(b, n, L)               as many loads as lanes, while several are in one line of the cache: prefetching follows
+//                               these, and not what a gather reads
 //   anything else               gather or scatter
 //
 // The mask of a load is its own predicate together with the guard that the select, and, or around it gives it.
@@ -17,6 +19,7 @@
 
 #include "codegen/llvm/emitter.h"
 #include "src/ir/register_lanes.h"
+#include "tensorwright/machine.h"
 
 namespace tw::codegen {
 
@@ -368,6 +371,20 @@ Value* Emitter::emit_lanes_load(const Memory& memory, Type type, Value* places, 
 
 Value* Emitter::emit_gather(const Memory& memory, Type type, const Expr& at, Value* mask) {
   llvm::Type* stored = memory_type(type);
+  const auto* ramp = ir::as<ir::Ramp>(at);
+  const int64_t stride = ramp ? ir::as_int(ramp->stride).value_or(0) : 0;
+  const bool in_lines = stride != 0 && std::abs(stride) * type.element().bytes() < kCacheLineBytes;
+  if (in_lines && !mask && !memory.slot && target_.sve_bits == 0) {
+    Value* base = emit(ramp->base);
+    Value* all = llvm::PoisonValue::get(stored);
+    for (int lane = 0; lane < type.lanes; ++lane) {
+      Value* place = address(memory, type, b_.CreateNSWAdd(base, index(lane * stride)));
+      auto* one = b_.CreateAlignedLoad(memory_type(type.element()), place, block_alignment(memory, type, 1));
+      mark(one, memory);
+      all = b_.CreateInsertElement(all, one, static_cast<uint64_t>(lane));
+    }
+    return from_memory(type, all);
+  }
   Value* places = addresses(memory, type, at);
   if (mask && !gathers(type)) return emit_lanes_load(memory, type, places, mask);
   if (!mask) mask = llvm::Constant::getAllOnesValue(value_type(Type::boolean(type.lanes)));

@@ -71,6 +71,8 @@ Forms asked(const Graph& graph, const schedule::StageNest& nest, const Stage& st
 void Contraction::leave_out_tiles() {
   if (root_.output || root_.readers.empty() || value("block") > 0) return;
   const schedule::LoopNest& nest = k_.s.nest();
+  ir::Bounds ranges;
+  for (const Axis& axis : root_.data) ranges[axis.var.id()] = {0, axis.extent - 1};
   ir::Expr all;
   for (const ir::Expr& form : asked(k_.graph, nest.stage(nest.find_stage(root_.name)), root_)) {
     const ir::Linear asks = ir::decompose(form);
@@ -86,7 +88,7 @@ void Contraction::leave_out_tiles() {
     }
     if (tiled < 2 || asks.overflow || most.overflow) continue;
     const ir::Expr holds = ir::build(least, 1) <= ir::build(most, 1);
-    all = all ? all && holds : holds;
+    if (!ir::can_prove(holds, ranges)) all = all ? all && holds : holds;
   }
   if (all) k_.step(schedule::SetStorePredicate{root_.name, ir::to_string(all)});
 }

@@ -267,8 +267,10 @@ TEST(CodegenLanes, EverySecondElementIsSortedOutOfVectors) {
   const auto text = [&](int stride) {
     return build(strided("float32", stride, 16), parse_target("llvm -mcpu=x86-64-v3"))->source("llvm");
   };
-  for (int stride : {2, 3, 4}) EXPECT_EQ(text(stride).find("masked.gather"), std::string::npos) << stride;
-  EXPECT_NE(text(5).find("masked.gather"), std::string::npos) << "most of five vectors is read for nothing";
+  for (int stride : {2, 3, 4, 5, 15}) EXPECT_EQ(text(stride).find("masked.gather"), std::string::npos) << stride;
+  EXPECT_EQ(text(4).find("load float"), std::string::npos);
+  EXPECT_NE(text(5).find("load float"), std::string::npos) << "most of five vectors is read for nothing";
+  EXPECT_NE(text(16).find("masked.gather"), std::string::npos) << "each lane has a line of its own";
   const ir::Program copied = parse(R"(kernel k(A: float32[64], C: out float32[4, 8]):
   alloc P: float32[64] local
   for i in 0..64:

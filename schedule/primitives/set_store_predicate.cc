@@ -3,7 +3,7 @@
 //                                       P[i] = ...
 //
 // Elements that nobody reads need not be computed. That nobody reads them is proved from the whole nest: an output is
-// read everywhere.
+// read everywhere, what is read under a condition of indices where that holds.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"

@@ -22,7 +22,8 @@ class PredicateSteps:
         threads has, ``thread_x.var.equal(0)`` or ``k.var.equal(0)`` of the loop that is bound, may be said and means nothing new.
         Raises: ScheduleError if it is no condition over these axes, if it speaks of threads otherwise (bind says which of them
         compute what), or if it isn't proved that it holds wherever the stage is
-        read (an output is read everywhere, and a scan by its updates); judged with the whole nest.
+        read (an output is read everywhere, and a scan by its updates; what is read under a condition of indices, there only); judged
+        with the whole nest.
 
         >>> C = te.compute((10, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)

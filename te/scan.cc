@@ -218,7 +218,7 @@ class FirstNeeded {
   std::unordered_map<uint64_t, int64_t> from_;  // by operation
 };
 
-// Reads before a first element, of values that somebody needs.
+// Reads outside at first indices, of values that somebody needs.
 void check_reads_before(const Operation& op, int64_t needed) {
   Compute later = *op->compute();
   if (!later.axis.empty() && needed > 0) {

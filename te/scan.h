@@ -15,7 +15,7 @@ struct ScanBody {
 };
 
 // Of the scans among these operations, which stand producers first. Throws where the state, or a stage that depends on
-// it, is used outside of its scan, or an output needs what stands before a tensor's first element.
+// it, is used outside of its scan, or an output needs what stands outside of a tensor.
 std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order, const std::vector<Tensor>& outputs);
 
 // Of a compute that reads_before and is no stage of a scan: its elements of which that is said are not needed, and get

@@ -83,7 +83,7 @@ struct Compute {
   std::vector<IterVar> axis;         // data axes, one per dimension
   std::vector<IterVar> reduce_axis;  // of the Reduce at the root of the bodies, if there is one
   std::vector<Expr> bodies;          // one for each output; a Reduce only at the root, then of all of them
-  bool reads_before = false;         // an element before a tensor's first: has a meaning for what a scan computes only
+  bool reads_before = false;         // outside at its first indices: has a meaning for what a scan computes only
   const Expr& body() const { return bodies.front(); }
 };
 // out[t] = init[t] for the first t, then update[t], which reads out at smaller t through the placeholders `state`.

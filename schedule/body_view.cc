@@ -27,18 +27,9 @@ int64_t assumed(const ir::Expr& extent) {
 
 namespace {
 
-std::optional<Quotient> quotient_of(const ir::Binary& e, int64_t scale, const StageNest& stage, size_t roots) {
-  const auto* of = ir::as<ir::VarRef>(e.a);
-  const int64_t by = ir::as_int(e.b).value_or(0);
-  for (size_t a = 0; of && by > 0 && e.op == ir::BinOp::kFloorDiv && a < roots; ++a)
-    if (stage.axes[a].var && stage.axes[a].var == of->var) return Quotient{0, a, by, scale};
-  return std::nullopt;
-}
-
-// e as a sum of coefficient * root axis + offset + anything else without them, and of axes in groups where somebody
-// asks; false where it is not affine.
+// e as a sum of coefficient * root axis + offset + anything else without them; false where it is not affine.
 bool add_affine(const ir::Expr& e, int64_t scale, const StageNest& stage, std::vector<int64_t>& coefficients,
-                int64_t& offset, std::vector<Quotient>* groups = nullptr) {
+                int64_t& offset) {
   if (const auto* v = ir::as<ir::VarRef>(e)) {
     for (size_t a = 0; a < coefficients.size(); ++a) {
       if (stage.axes[a].var && stage.axes[a].var == v->var) coefficients[a] += scale;
@@ -51,13 +42,7 @@ bool add_affine(const ir::Expr& e, int64_t scale, const StageNest& stage, std::v
   }
   const auto* b = ir::as<ir::Binary>(e);
   if (b == nullptr) return false;
-  const auto add = [&](const ir::Expr& term, int64_t by) {
-    return add_affine(term, by, stage, coefficients, offset, groups);
-  };
-  if (const auto group = groups ? quotient_of(*b, scale, stage, coefficients.size()) : std::nullopt) {
-    groups->push_back(*group);
-    return true;
-  }
+  const auto add = [&](const ir::Expr& term, int64_t by) { return add_affine(term, by, stage, coefficients, offset); };
   if (b->op == ir::BinOp::kAdd) return add(b->a, scale) && add(b->b, scale);
   if (b->op == ir::BinOp::kSub) return add(b->a, scale) && add(b->b, -scale);
   if (b->op != ir::BinOp::kMul) return false;
@@ -72,6 +57,20 @@ std::vector<int64_t> constant_shape(const ir::Buffer& buffer) {
   return shape;
 }
 
+AccessView access_to(const ir::Buffer& buffer) {
+  AccessView access;
+  access.buffer = buffer.id();
+  access.element_bytes = buffer.element().bytes();
+  access.packed = buffer.element().is_packed();
+  access.shape = constant_shape(buffer);
+  return access;
+}
+
+void keep_subscripts(const ir::Load& load, const StageNest& stage, AccessView& access) {
+  access.at = load.at;
+  for (size_t a = 0; a < root_count(stage); ++a) access.axes.push_back(stage.axes[a].var);
+}
+
 // x // c, and x % c where there are c elements: affine enough, as digits of a layout are (in_memory). 0: it is neither.
 int64_t divisor_of_digit(const ir::Binary& e, int64_t elements) {
   const int64_t by = ir::as_int(e.b).value_or(0);
@@ -79,10 +78,9 @@ int64_t divisor_of_digit(const ir::Binary& e, int64_t elements) {
   return e.op == ir::BinOp::kFloorMod && by == elements ? 1 : 0;
 }
 
-// `digits`: whether they count as such. Regions of stages that are computed for it are inferred without. `groups`:
-// whether quotients are looked for.
-AccessView access_of(const ir::Load& load, const StageNest& stage, bool digits, bool groups) {
-  AccessView access{load.buffer.id(), load.buffer.element().bytes(), {}, {}, {}, constant_shape(load.buffer)};
+// `digits`: whether they count as such. Regions of stages that are computed for it are inferred without.
+AccessView access_of(const ir::Load& load, const StageNest& stage, bool digits) {
+  AccessView access = access_to(load.buffer);
   std::vector<int64_t> divisors;
   bool any = false;
   for (const ir::Expr& at : load.at) {
@@ -92,23 +90,17 @@ AccessView access_of(const ir::Load& load, const StageNest& stage, bool digits, 
     const int64_t by = digit ? divisor_of_digit(*digit, access.shape[divisors.size()]) : 0;
     any = any || by > 0;
     divisors.push_back(std::max<int64_t>(by, 1));
-    const size_t first = access.quotients.size();
-    access.affine =
-        add_affine(by > 0 ? digit->a : at, 1, stage, coefficients, offset, groups ? &access.quotients : nullptr) &&
-        access.affine;
-    for (size_t q = first; q < access.quotients.size(); ++q) access.quotients[q].dimension = access.offsets.size();
+    access.affine = add_affine(by > 0 ? digit->a : at, 1, stage, coefficients, offset) && access.affine;
     access.scattered = access.scattered || ir::has_load(at);
     access.coefficients.push_back(std::move(coefficients));
     access.offsets.push_back(offset);
   }
   if (any) access.divisors = std::move(divisors);
-  if (!access.affine) access.quotients.clear();
-  access.affine = access.affine && access.quotients.empty();
   return access;
 }
 
 AccessView store_of(const StageNest& stage, const ir::Buffer& buffer) {
-  AccessView access{buffer.id(), buffer.element().bytes(), {}, {}, {}, constant_shape(buffer)};
+  AccessView access = access_to(buffer);
   access.store = true;
   for (int d = 0; d < stage.data_rank; ++d) {
     std::vector<int64_t> coefficients(root_count(stage), 0);
@@ -196,7 +188,8 @@ void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector
       if (const auto* load = ir::as<ir::Load>(e); load && seen.insert(e).second) {
         const int source = nest.find_stage(load->buffer.id());
         const bool given = source != kNone && nest.stage(source).is_placeholder(), launches = has_launches(nest);
-        view.accesses.push_back(access_of(*load, stage, !launches && given, launches && !given));
+        view.accesses.push_back(access_of(*load, stage, !launches && given));
+        if (launches && !view.accesses.back().affine) keep_subscripts(*load, stage, view.accesses.back());
         const auto wider = e.type().is_storage() ? widened.end() : widened.find(e.get());
         view.accesses.back().converted = wider != widened.end();
         view.accesses.back().kept_wide = wider != widened.end() && wider->second;
@@ -230,6 +223,7 @@ void in_memory(const IndexMap& map, AccessView& access) {
   access.coefficients.clear();
   access.divisors.clear();
   access.shape.clear();
+  access.at.clear();
   for (size_t q = 0; q < map.indices.size(); ++q) {
     access.coefficients.push_back(sum(map.indices[q]));
     access.divisors.push_back(map.indices[q].size() == 1 ? map.indices[q][0].lower : 1);

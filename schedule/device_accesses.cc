@@ -7,6 +7,7 @@
 #include "schedule/bank_wavefronts.h"
 #include "schedule/device_counts.h"
 #include "schedule/memory_strides.h"
+#include "schedule/subscript_walk.h"
 #include "schedule/swizzling.h"
 
 namespace tw::schedule {
@@ -15,27 +16,33 @@ namespace {
 
 constexpr double kPartOfSector = 2;  // what a store of it takes of L2, which has to read the rest
 
-// How far one iteration moves the quotient: not at all where all of them stay within a group.
-double groups_of_step(const Quotient& of, const LoopView& loop) {
-  if (loop.step * loop.extent <= of.divisor) return 0;
-  return static_cast<double>(of.scale) *
-         std::max(1.0, static_cast<double>(loop.step) / static_cast<double>(of.divisor));
-}
-
 }  // namespace
 
-// How far one iteration of the loop moves the access, in elements of a tensor of these strides. Of axes that were
-// fused it goes along the innermost, but for the ends of rows.
-double DeviceCounter::stride_of(const AccessView& access, const LoopView& loop, const std::vector<double>& strides) {
+// How far so many iterations of the loop move the access, in elements of a tensor of these strides. Of axes that were
+// fused they go along the innermost, but for the ends of rows; neighbours of what is read by what is read lie anywhere.
+double DeviceCounter::moved(const AccessView& access, const LoopView& loop, const std::vector<double>& strides,
+                            int64_t iterations) {
+  if (loop.roots.empty()) return 0;
+  const auto root = static_cast<size_t>(loop.roots.back());
+  if (!access.at.empty())
+    return moved_to(access, root, loop.step * iterations, strides).value_or(kSector * static_cast<double>(iterations));
+  if (!access.affine) return kSector * static_cast<double>(iterations);
   double stride = 0;
-  for (size_t d = 0; d < access.shape.size() && !loop.roots.empty(); ++d) {
-    const auto root = static_cast<size_t>(loop.roots.back());
+  for (size_t d = 0; d < access.shape.size(); ++d)
     stride += strides[d] * static_cast<double>(access.coefficients[d][root] * loop.step);
+  return stride * static_cast<double>(iterations);
+}
+
+// How far one iteration moves it; of subscripts that are no sums of axes, those of a warp in the middle.
+double DeviceCounter::stride_of(const AccessView& access, const LoopView& loop, const std::vector<double>& strides) {
+  if (access.at.empty()) return std::abs(moved(access, loop, strides, 1));
+  const int64_t steps = std::clamp<int64_t>(loop.extent - 1, 1, static_cast<int64_t>(kWarp) - 1);
+  double all = 0, last = 0;
+  for (int64_t n = 1; n <= steps; ++n) {
+    const double here = moved(access, loop, strides, n);
+    all += std::abs(here - std::exchange(last, here));
   }
-  for (const Quotient& of : access.quotients)
-    if (!loop.roots.empty() && of.root == static_cast<size_t>(loop.roots.back()))
-      stride += strides[of.dimension] * groups_of_step(of, loop);
-  return access.affine || !access.quotients.empty() ? std::abs(stride) : kSector;
+  return all / static_cast<double>(steps);
 }
 
 // Of the tensor in memory, or of what a block or a thread keeps of it.
@@ -94,13 +101,18 @@ void DeviceCounter::accesses(const StageView& view, const AccessView& access, do
       if (!is_written_out(loop, loops == &view.loops)) continue;
       const double stride = stride_of(access, loop, strides), extent = static_cast<double>(loop.extent);
       if (stride == 0) times /= extent;
+      if (stride > 0 && stride < 1) {  // several parts of each element: neighbours that the nearest cache has
+        const double elements = std::ceil(extent * stride);
+        times /= extent / elements;
+        vector = std::max(vector, std::min(elements, kVectorBytes / bytes_of(access)));
+      }
       if (stride == 1 && loop.annotation == Annotation::kVectorized)
-        vector = std::min(extent, std::max(1.0, kVectorBytes / access.element_bytes));
+        vector = std::min(extent, std::max(1.0, kVectorBytes / bytes_of(access)));
     }
   if (scope == ir::Scope::kShared && !begins_vectors(view, access, source, strides, vector)) vector = 1;
   times /= vector;
   stage.instructions += times;
-  const double width = vector * access.element_bytes;
+  const double width = vector * bytes_of(access);
   if (scope == ir::Scope::kShared) {
     const std::vector<int64_t> at = first_warp(view, access, strides);
     const auto different = static_cast<double>(std::set<int64_t>(at.begin(), at.end()).size());
@@ -160,23 +172,23 @@ std::vector<std::pair<LoopView, double>> DeviceCounter::warp_of(const StageView&
 // Where the accesses of the first warp's threads begin, in bytes: threads are numbered along x, then y, then z.
 std::vector<int64_t> DeviceCounter::first_warp(const StageView& view, const AccessView& access,
                                                const std::vector<double>& strides) {
-  std::vector<std::pair<int64_t, int64_t>> loops;  // extents, bytes of a step
+  const std::vector<std::pair<LoopView, double>> loops = warp_of(view);
   int64_t threads = 1;
-  for (const auto& [loop, reached] : warp_of(view)) {
-    loops.emplace_back(loop.extent, static_cast<int64_t>(stride_of(access, loop, strides) * access.element_bytes));
-    threads *= loop.extent;
-  }
+  for (const auto& [loop, reached] : loops) threads *= loop.extent;
   std::vector<int64_t> at;
   for (int64_t thread = 0; thread < std::min(threads, static_cast<int64_t>(kWarp)); ++thread) {
     int64_t left = thread, byte = 0;
-    for (const auto& [extent, stride] : loops) byte += std::exchange(left, left / extent) % extent * stride;
+    for (const auto& [loop, reached] : loops) {
+      const int64_t iterations = std::exchange(left, left / loop.extent) % loop.extent;
+      byte += static_cast<int64_t>(std::abs(moved(access, loop, strides, iterations)) * bytes_of(access));
+    }
     at.push_back(byte);
   }
   return at;
 }
 
 double DeviceCounter::wavefronts(const AccessView& access, int source, std::vector<int64_t> at, double width) const {
-  if (!access.affine && access.quotients.empty()) return 1;
+  if (!access.affine && access.at.empty()) return 1;
   exchange(source, at);
   return static_cast<double>(bank_wavefronts(at, static_cast<int64_t>(width)));
 }
@@ -195,7 +207,7 @@ DeviceCounter::Runs DeviceCounter::runs_of_warp(const StageView& view, const Acc
                                                 const std::vector<double>& strides, double width) {
   double count = 1, side_by_side = width;
   for (const auto& [loop, threads] : warp_of(view)) {
-    const double stride = stride_of(access, loop, strides) * access.element_bytes;
+    const double stride = stride_of(access, loop, strides) * bytes_of(access);
     if (stride == 0) continue;
     if (stride <= side_by_side)
       side_by_side += (threads - 1) * stride;

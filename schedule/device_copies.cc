@@ -41,18 +41,18 @@ void DeviceCounter::copies(const StageView& view, LaunchAccount& launch, double 
   double widest = kVectorBytes;  // bytes that come at once
   for (const AccessView& access : view.accesses)
     if (access.store && stride_along_row(view, access) > 1)
-      widest = std::min(widest, static_cast<double>(access.element_bytes));
+      widest = std::min(widest, bytes_of(access));
     else if (!access.store && scope_of(source_of(view, access)) == ir::Scope::kGlobal)
       widest = std::min(widest, bytes_at_once(view, access));
   if (times > 1) takes_turns(view, times, elements, boxes, widest, launch, stage);
   for (const AccessView& access : view.accesses) {
     const double stride = stride_along_row(view, access);
-    const double vector = stride == 1 ? std::clamp(widest / access.element_bytes, 1.0, row) : 1;
-    const double bytes = stride <= 1 ? std::ceil(row * access.element_bytes / kSector) * kSector / row
-                                     : std::min(kSector, stride * access.element_bytes);
+    const double vector = stride == 1 ? std::clamp(widest / bytes_of(access), 1.0, row) : 1;
+    const double bytes = stride <= 1 ? std::ceil(row * bytes_of(access) / kSector) * kSector / row
+                                     : std::min(kSector, stride * bytes_of(access));
     if (!boxes) stage.instructions += 2 * warps / vector;
     if (access.store) {
-      const double wavefronts = std::max(1.0, kWarp * access.element_bytes / kBanks) * warps;
+      const double wavefronts = std::max(1.0, kWarp * bytes_of(access) / kBanks) * warps;
       stage.requests += boxes ? launch.blocks * times : warps / vector;
       stage.wavefronts += wavefronts;
       stage.least += wavefronts;
@@ -82,9 +82,9 @@ double DeviceCounter::stride_along_row(const StageView& view, const AccessView& 
 
 // Neighbours, where rows of the tensor begin at multiples of as many bytes.
 double DeviceCounter::bytes_at_once(const StageView& view, const AccessView& access) const {
-  if (stride_along_row(view, access) != 1) return access.element_bytes;
-  const int64_t row = access.shape.size() > 1 ? access.shape.back() * access.element_bytes : 0;
-  return static_cast<double>(std::gcd(row, static_cast<int64_t>(kVectorBytes)));
+  if (stride_along_row(view, access) != 1) return bytes_of(access);
+  const double row = access.shape.size() > 1 ? static_cast<double>(access.shape.back()) * bytes_of(access) : 0;
+  return static_cast<double>(std::gcd(static_cast<int64_t>(row), static_cast<int64_t>(kVectorBytes)));
 }
 
 // Each of so many iterations finds a tile of the stage. What is copied as it lies, 4 bytes or more at once, comes by

@@ -88,7 +88,7 @@ StageAccount DeviceCounter::counted(const StageView& view, LaunchAccount& launch
   StageAccount stage{view.stage};
   if (const ir::WarpProduct* product = warp_product_of(nest_.stage(view.stage)))
     multiplies(*product, view, launch, times, stage);
-  else if (together(view) && !stores_registers(view))
+  else if (together(view) && !stores_registers(view) && !sums_across_threads(nest_.stage(view.stage)))
     copies(view, launch, times, stage);
   else
     computes(view, launch, times, stage);
@@ -128,7 +128,7 @@ double DeviceCounter::slots_of(int stage) const {
 // Memory gives each byte of a tensor once, to whoever is first.
 void DeviceCounter::to_memory(const AccessView& access, double sectors, StageAccount& stage) {
   stage.sectors += sectors;
-  double size = access.element_bytes;
+  double size = bytes_of(access);
   for (int64_t extent : access.shape) size *= static_cast<double>(extent);
   double& bytes = bytes_[{placed_.launch[static_cast<size_t>(stage.stage)], access.buffer}];
   const double all = std::min(size, bytes + sectors * kSector);

@@ -46,6 +46,9 @@ class DeviceCounter {
   std::vector<double> region(const StageView& view) const;
 
   // device_accesses.cc
+  static double bytes_of(const AccessView& access) { return access.packed ? 0.5 : access.element_bytes; }
+  static double moved(const AccessView& access, const LoopView& loop, const std::vector<double>& strides,
+                      int64_t iterations);
   static double stride_of(const AccessView& access, const LoopView& loop, const std::vector<double>& strides);
   std::vector<double> strides_of(const AccessView& access, int source) const;
   void computes(const StageView& view, const LaunchAccount& launch, double times, StageAccount& stage);

@@ -26,22 +26,18 @@ struct LoopView {
 // How far each root axis ranges while the loops from `depth` inwards run, at most so far as `extents`.
 std::vector<int64_t> ranges_of(const std::vector<LoopView>& loops, const std::vector<int64_t>& extents, size_t depth);
 
-// What a subscript has of an axis in groups, besides its coefficients: axis // divisor * scale.
-struct Quotient {
-  size_t dimension, root;
-  int64_t divisor, scale;
-};
-
 // Subscripts as sums over root axes of the stage; unknown where they are not affine.
 struct AccessView {
   uint64_t buffer = 0;
   int element_bytes = 4;
+  bool packed = false;                             // two elements a byte
   std::vector<std::vector<int64_t>> coefficients;  // per dimension of the memory, per root axis
   std::vector<int64_t> divisors = {};              // per dimension: the sum is divided by it; empty: by 1
   std::vector<int64_t> offsets;                    // per dimension
   std::vector<int64_t> shape;
   bool affine = true;
-  std::vector<Quotient> quotients = {};  // in a launch, of what is computed: but for these it would be affine
+  std::vector<ir::Expr> at = {};   // in a launch, where it is not affine: the subscripts, over
+  std::vector<ir::Var> axes = {};  // the root axes
   bool store = false;
   bool scattered = false;    // by what is read: neighbours lie anywhere
   bool converted = false;    // on its way to a wider type, whatever else is done with it

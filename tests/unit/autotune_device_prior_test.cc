@@ -52,6 +52,20 @@ TEST(DevicePrior, ACopyTakesWhatMemoryGives) {
   EXPECT_LE(copy(true), 2 * least);
 }
 
+// Whose neighbours are the same: rows that are chosen by what is read, scales of groups, and what stops at an end.
+TEST(DevicePrior, SubscriptsThatAreNoSumsOfAxes) {
+  const Tensor A = te::placeholder({4096, 4096}, "float32", "A"), S = te::placeholder({4096, 32}, "float32", "S"),
+               at = te::placeholder({4096}, "int32", "at");
+  const auto seconds = [&](const std::function<Expr(Var, Var)>& element) {
+    return estimate(default_schedule({te::compute({4096, 4096}, element, "B")}, test::device()));
+  };
+  const double one = seconds([&](Var i, Var j) { return A(i, j); });
+  EXPECT_LT(seconds([&](Var i, Var j) { return A(ir::cast(ir::Type::index(), at(i)), j); }), 1.3 * one);
+  EXPECT_LT(seconds([&](Var i, Var j) { return A(i, j) * S(Expr(i), ir::floordiv(j, 128)); }), 1.3 * one);
+  EXPECT_LT(seconds([&](Var i, Var j) { return A(te::max(Expr(i) - 1, Expr(0)), j); }), 1.3 * one);
+  EXPECT_GT(seconds([&](Var i, Var j) { return A(i, ir::cast(ir::Type::index(), at(j))); }), 2 * one);
+}
+
 TEST(DevicePrior, LargeTilesReadLess) {
   EXPECT_LT(product(4096, 4096, 4096, "[128,32,2,4,2,4]", 16), product(4096, 4096, 4096, "[32,8,1,4,1,2]", 16));
   EXPECT_LT(product(4096, 4096, 4096, "[128,32,2,4,2,4]", 16), product(4096, 4096, 4096, "[16,16,1,1,1,1]", 16));

@@ -37,6 +37,15 @@ bool calls_function(const ir::Expr& body) {
   return found;
 }
 
+bool reads_packed(const ir::Expr& body) {
+  bool found = false;
+  ir::walk(body, [&](const ir::Expr& e) {
+    found = found || (ir::as<ir::Load>(e) && e.type().is_packed());
+    return !found;
+  });
+  return found;
+}
+
 int64_t nodes_of(const std::vector<ir::Expr>& bodies) {
   int64_t nodes = 0;
   for (const ir::Expr& body : bodies) ir::walk(body, [&](const ir::Expr&) { return ++nodes <= 100'000; });
@@ -83,7 +92,10 @@ void add_reads(const schedule::LoopNest& nest, const std::vector<ir::Expr>& bodi
 
 class Analysis {
  public:
-  explicit Analysis(const std::vector<te::Tensor>& outputs) : s_(outputs) { graph_.outputs = outputs; }
+  Analysis(const std::vector<te::Tensor>& outputs, const Target& target)
+      : s_(outputs), device_(target.abilities.device.has_value()) {
+    graph_.outputs = outputs;
+  }
 
   // What is stored in strips, and what is then inlined.
   void keep(const Target& target) { repeats_ = repeats(s_.nest(), target); }
@@ -115,6 +127,7 @@ class Analysis {
   void find_readers(int i);
 
   schedule::Schedule s_;
+  const bool device_;
   Graph graph_;
   Repeats repeats_;
   std::unordered_map<int, int64_t> nodes_;   // of bodies, with inlined stages expanded
@@ -130,12 +143,12 @@ void Analysis::hoist_functions() {
 }
 
 // Whether a function of an operand of a contraction got a stage of its own: inside it would be computed again for each
-// element that the operand counts for.
+// element that the operand counts for. So do, on a device, numbers made of 4-bit integers, which blocks do not share.
 bool Analysis::hoist_function(int i) {
   if (!nest(i).is_reduction()) return false;
   const std::vector<ir::Expr> operands = schedule::operands_of(nest(i));
   for (size_t n = 0; n < operands.size(); ++n) {
-    if (!calls_function(operands[n])) continue;
+    if (!calls_function(operands[n]) && !(device_ && reads_packed(operands[n]))) continue;
     const schedule::Hoist step{nest(i).name, static_cast<int64_t>(n), ir::Scope::kGlobal};
     schedule::Schedule with = s_;
     if (!with.try_apply(step).ok()) continue;
@@ -338,12 +351,12 @@ int Graph::find(const std::string& name) const {
 
 Graph analyse(const std::vector<te::Tensor>& outputs, const Target& target) {
   if (!target.abilities.device) {
-    Analysis analysis(outputs);
+    Analysis analysis(outputs, target);
     analysis.keep(target);
     Graph graph = analysis.run();
     if (takes_all_strips(graph)) return graph;
   }
-  return Analysis(outputs).run();
+  return Analysis(outputs, target).run();
 }
 
 std::optional<Product> product_of(const Stage& stage) {

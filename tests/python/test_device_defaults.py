@@ -13,7 +13,7 @@ from tensorwright import ops, te
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 from bench import device_defaults as programs  # noqa: E402
-from bench.device_defaults import PROGRAMS, row_of  # noqa: E402
+from bench.device_defaults import PROGRAMS, row_of, wide  # noqa: E402
 
 ODD = {(127, 129, 4001), (7, 333, 77, 55), (31, 65, 27, 3), (3, 64, 224, 7, 2), (33, 100000), (1001, 1000), (77, 33333), (5, 100003), (7, 11, 13, 17)}
 
@@ -161,6 +161,28 @@ def test_threads_share_terms_that_are_parts_of_bytes(capsys):
     tw.build(s, list(args), target="interp")(a, p, c)
     b = np.stack([p & 15, p >> 4], -1).reshape(7, 320).astype("float32") - 8
     np.testing.assert_array_equal(c, a.astype("float32") @ b.T)
+
+
+def scaled(m, n, depth, group):
+    """A product of float16 and of 4-bit integers, each group of terms with a scale."""
+    A, W, S = te.placeholder((m, depth), "float16", name="A"), te.placeholder((n, depth), "int4", name="W"), te.placeholder((n, depth // group), "float16", name="S")
+    k = te.reduce_axis((0, depth), name="k")
+    term = lambda i, j: wide(A[i, k]) * (wide(W[j, k]) * wide(S[j, k // group]))  # noqa: E731
+    return A, W, S, te.compute((m, n), lambda i, j: te.sum(term(i, j), axis=k), name="C")
+
+
+@pytest.mark.parametrize("m", [16, 256])
+def test_operands_of_four_bits_are_shared_as_numbers(m):
+    account = programs.Account(tw.default_schedule([scaled(m, 4096, 4096, 128)[-1]], "cuda -arch=sm_90a"), "cuda -arch=sm_90a")
+    assert account.total < 5e-4  # where each element was a block's, 2e-3 and 3e-2
+    *inputs, C = scaled(m // 8, 24, 64, 16)
+    s = tw.default_schedule([C], "cuda -arch=sm_90a")
+    assert "C.operand1: computed float32[24, 64], at C" in str(s), str(s)
+    rng = np.random.default_rng(11)
+    a, w, scale = rng.integers(-3, 4, (m // 8, 64)).astype("float16"), rng.integers(-8, 8, (24, 64)), rng.integers(1, 4, (24, 4)).astype("float16")
+    c = np.zeros((m // 8, 24), "float32")
+    tw.build(s, [*inputs, C], target="interp")(a, tw.pack_int4(w), scale, c)
+    np.testing.assert_array_equal(c, a.astype("float32") @ (w * np.repeat(scale, 16, 1)).T)
 
 
 def values_of(tensors, *arrays):

@@ -178,14 +178,32 @@ class Packer {
     const Buffer& b = bytes(st.buffer);
     const Expr at = visit(st.at[0]), pred = visit(st.pred);
     const int lanes = lanes_of(st);
+    if (const Expr from = copied_bytes(st); !!from && begins_byte(at) && !pred)
+      return store(b, {bytes_from(as<Ramp>(at)->base, lanes / 2)}, from);
     const Expr value = with_lanes(wrapped(Type::u(4), cast(Type::u(8, st.value.type().lanes), visit(st.value))), lanes);
     if (lanes == 1) return half_stored(b, at, value, pred);
     const Buffer values = scratch("values", Type::u(8), lanes);
     const Stmt all = store(values, {ramp(0, 1, lanes)}, value, pred);
+    const bool whole = begins_byte(at) && !pred;
+    return allocate(
+        values, whole ? seq({all, pairs(b, as<Ramp>(at)->base, values, lanes)}) : one_by_one(b, at, pred, values, all));
+  }
+
+  // Whether neighbours fill whole bytes.
+  static bool begins_byte(const Expr& at) {
     const auto* run = as<Ramp>(at);
-    const bool whole = run && is_int(run->stride, 1) && lanes % 2 == 0 && !pred && is_even(run->base);
-    return allocate(values,
-                    whole ? seq({all, pairs(b, run->base, values, lanes)}) : one_by_one(b, at, pred, values, all));
+    return run && is_int(run->stride, 1) && at.type().lanes % 2 == 0 && is_even(run->base);
+  }
+  static Expr bytes_from(const Expr& element, int count) {
+    return count == 1 ? half(element) : ramp(half(element), 1, count);
+  }
+  // The bytes of neighbours that are stored as they were loaded; none where they are not.
+  Expr copied_bytes(const Store& st) {
+    const auto* from = as<Load>(st.value);
+    if (!from || !!from->pred || from->buffer.element() != st.buffer.element()) return {};
+    const Expr at = visit(from->at[0]);
+    if (!begins_byte(at)) return {};
+    return load(bytes(from->buffer), {bytes_from(as<Ramp>(at)->base, at.type().lanes / 2)});
   }
 
   static int lanes_of(const Store& st) { return std::max<int>(st.value.type().lanes, st.at[0].type().lanes); }
@@ -204,7 +222,7 @@ class Packer {
       return load(values, {count == 1 ? Expr(first) : ramp(first, 2, count)});
     };
     const Expr byte = binary(BinOp::kBitOr, every_other(0), binary(BinOp::kShl, every_other(1), u8(4, count)));
-    return store(b, {count == 1 ? half(base) : ramp(half(base), 1, count)}, byte);
+    return store(b, {bytes_from(base, count)}, byte);
   }
 
   // Lanes in their order; where their elements follow no rule, these are written down first, as is which are wanted.

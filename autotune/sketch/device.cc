@@ -58,19 +58,35 @@ bool are_close(const Access& one, const Access& other) {
 
 }  // namespace
 
+namespace {
+
+// The inlined stage by which alone `reader` reads the source; empty where it reads it itself, or by several.
+std::string only_way(const Graph& graph, const std::string& reader, int source) {
+  std::string found;
+  for (const Stage& stage : graph.stages) {
+    if (std::ranges::find(stage.direct, source) == stage.direct.end()) continue;
+    const bool reads = stage.readers.size() == 1 && graph.at(stage.readers[0]).name == reader;
+    if (stage.name == reader || (stage.inlined && reads && !found.empty())) return "";
+    if (stage.inlined && reads) found = stage.name;
+  }
+  return found;
+}
+
+}  // namespace
+
 Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along) {
   constexpr int64_t kBytes = 16;
   Vectors found;
   int64_t least = kBytes;  // of an element
   const auto lies_so = [&](const Access& read) {
-    const Stage& source = graph.at(read.stage);
     const std::vector<ir::Expr>& at = read.at();
     const auto* last = at.empty() ? nullptr : ir::as<ir::VarRef>(at.back());
-    return last && last->var == along.var && !source.type.is_packed() &&
+    return last && last->var == along.var &&
            std::none_of(at.begin(), at.end() - 1, [&](const ir::Expr& e) { return ir::uses_var(e, along.var); });
   };
   for (const Access& read : stage.reads)
-    if (lies_so(read)) least = std::min<int64_t>(least, graph.at(read.stage).type.bytes());
+    if (const ir::Type type = graph.at(read.stage).type; lies_so(read))
+      least = std::min<int64_t>(least, type.is_packed() ? 2 : type.bytes());  // 4-bit integers come as words
   const int64_t lanes = kBytes / least;
   if (lanes < 2 || along.extent % lanes != 0) return found;
   for (const Access& read : stage.reads) {
@@ -80,7 +96,8 @@ Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along)
     const bool all_lie_so = std::ranges::all_of(stage.reads, [&](const Access& other) {
       return other.stage != read.stage || (lies_so(other) && are_close(read, other));
     });
-    if (all_lie_so && std::ranges::find(stage.direct, read.stage) != stage.direct.end() &&
+    const bool direct = std::ranges::find(stage.direct, read.stage) != stage.direct.end();
+    if (all_lie_so && (direct || !only_way(graph, stage.name, read.stage).empty()) &&
         std::ranges::find(found.sources, source.name) == found.sources.end())
       found.sources.push_back(source.name);
   }
@@ -90,7 +107,14 @@ Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along)
 std::vector<std::string> keep_in_registers(Sketch& sketch, const std::string& stage,
                                            const std::vector<std::string>& sources) {
   std::vector<std::string> copies;
-  for (const std::string& source : sources) copies.push_back(sketch.cache_read(source, {stage}, ir::Scope::kLocal));
+  for (const std::string& source : sources) {
+    std::string reader = stage;
+    for (const Stage& of : sketch.graph.stages)  // or its parts, which read as it does
+      if (stage == of.name || stage.starts_with(of.name + ".rf"))
+        if (const std::string way = only_way(sketch.graph, of.name, sketch.graph.find(source)); !way.empty())
+          reader = way;
+    copies.push_back(sketch.cache_read(source, {reader}, ir::Scope::kLocal));
+  }
   return copies;
 }
 

@@ -8,12 +8,20 @@
 //   P[t, b, j] += S[t - 1, b, k] * W[k, j]      ==>    for t: blockIdx.x b: P shared; threadIdx.x j.i: for j.o
 //   S[t, b, j] = f(P[t, b, j])
 //
+// Of W[j, k] a warp has neighbouring terms of a sum, and each warp sums of its own:
+//
+//                                                      for t: blockIdx.x b:
+//                                                        for j.o: threadIdx.y j.i: for k.o: threadIdx.x k.i: P shared
+//                                                        threadIdx.y j.o.i: threadIdx.x j.i: for j.o.o
+//
 // Other updates that read other places, as in S[t, i] = f(S[t - 1, i - 1]), are in one thread along those axes.
 #include <algorithm>
+#include <functional>
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::autotune::sketch {
 
@@ -23,10 +31,12 @@ constexpr int64_t kMostShared = 48 << 10;  // bytes of a block, so that several 
 
 bool is_in_time(const Stage& stage, int scan) { return stage.scan == scan && !stage.inlined; }
 
-// Whether along d it reads states, and what is computed of them, where it writes.
-bool reads_states_in_place(const Graph& graph, const Stage& stage, int scan, size_t d) {
+// Whether along d it reads states, and what is computed of them but for these, where it writes.
+bool reads_states_in_place(
+    const Graph& graph, const Stage& stage, int scan, size_t d,
+    const std::function<bool(const Access&)>& but = [](const Access&) { return false; }) {
   return std::ranges::all_of(stage.reads, [&](const Access& read) {
-    if (read.stage != scan && graph.at(read.stage).scan != scan) return true;
+    if ((read.stage != scan && graph.at(read.stage).scan != scan) || but(read)) return true;
     const auto* var = d < read.at().size() ? ir::as<ir::VarRef>(read.at()[d]) : nullptr;
     return var != nullptr && d < stage.data.size() && var->var == stage.data[d].var;
   });
@@ -78,15 +88,29 @@ class DeviceScan {
     for (size_t i = 0; i < k_.graph.stages.size(); ++i) {
       const Stage& stage = k_.graph.stages[i];
       if (!is_in_time(stage, group_.root) || in_place(stage)) continue;
-      const auto of_states = [&](const Access& read) { return read.stage == group_.root || !in_time(read); };
-      if (!stage.reduces() || stage.type.is_packed() || !std::ranges::all_of(stage.reads, of_states)) return false;
+      if (!is_of_block(stage) || stage.type.is_packed()) return false;
       int64_t elements = stage.elements / std::max<int64_t>(1, stage.data[0].extent);
       for (const size_t d : own_at_) elements /= std::max<int64_t>(1, states_.data[d].extent);
       bytes += elements * stage.type.bytes();
     }
     return bytes <= kMostShared;
   }
+  // Sums over states, which all threads find in shared memory.
+  bool is_of_block(const Stage& stage) const {
+    return stage.reduces() && std::ranges::all_of(stage.reads, [&](const Access& read) {
+             return read.stage == group_.root || !in_time(read);
+           });
+  }
+  // Whether a thread has of the states, and of what is computed of them, all that it reads but for the block's sums.
   bool in_place(const Stage& stage) const {
+    const auto is_sum = [&](const Access& read) {
+      const Stage& source = k_.graph.at(read.stage);
+      return read.stage != group_.root && in_time(read) && is_of_block(source) && !reads_in_place(source);
+    };
+    return std::ranges::all_of(
+        others_at_, [&](size_t d) { return reads_states_in_place(k_.graph, stage, group_.root, d, is_sum); });
+  }
+  bool reads_in_place(const Stage& stage) const {
     return std::ranges::all_of(others_at_,
                                [&](size_t d) { return reads_states_in_place(k_.graph, stage, group_.root, d); });
   }
@@ -118,12 +142,46 @@ class DeviceScan {
     const std::string block = own_.empty() ? once() : k_.fuse(name_, own_);
     k_.bind(name_, block, "blockIdx.x");
     const std::string states = k_.fuse(name_, others_);
+    if (std::ranges::any_of(computed_, [&](int member) { return lies_along_terms(k_.graph.at(member)); }))
+      return by_warps(block, states);
     k_.cfg.define_knob(name_ + ".threads", {256, 128, 512, 1024, 64});
     share(k_, name_, states, k_.cfg.factor(name_ + ".threads"));
     k_.reorder(name_, {states + ".i", states + ".o"});
     for (const int member : computed_) {
       const Stage& stage = k_.graph.at(member);
       k_.step(schedule::ComputeAt{stage.name, name_, in_place(stage) ? states + ".o" : block});
+    }
+  }
+
+  // A sum of the block's whose terms are neighbours in memory, in what is no state.
+  bool lies_along_terms(const Stage& stage) const {
+    if (in_place(stage) || stage.sums.size() != 1 || stage.sums[0].extent < kLeastShared) return false;
+    const auto lies_along = [&](const Axis& axis) {
+      return std::ranges::any_of(stage.reads, [&](const Access& read) {
+        return !in_time(read) && read.uses(stage.sums[0]) && stride_along(read, axis) == 1;
+      });
+    };
+    return lies_along(stage.sums[0]) && !lies_along(stage.data.back());
+  }
+
+  void by_warps(const std::string& block, const std::string& states) {
+    const std::string warps = name_ + ".warps";
+    k_.cfg.define_knob(warps, {8, 16, 32, 4, 2});
+    share(k_, name_, states, ir::kLanesOfWarp);
+    k_.split(name_, states + ".o", k_.cfg.factor(warps));
+    k_.bind(name_, states + ".o.i", "threadIdx.y");
+    k_.reorder(name_, {states + ".o.i", states + ".i", states + ".o.o"});
+    for (const int member : computed_) {
+      const Stage& stage = k_.graph.at(member);
+      k_.step(schedule::ComputeAt{stage.name, name_, in_place(stage) ? states + ".o.o" : block});
+      if (!lies_along_terms(stage)) continue;
+      std::vector<std::string> loops;
+      for (size_t d = 1; d < stage.data.size(); ++d)
+        if (std::ranges::find(own_at_, d) == own_at_.end()) loops.push_back(stage.data[d].name);
+      const std::string sums = k_.fuse(stage.name, loops);
+      k_.split(stage.name, sums, k_.cfg.factor(warps));
+      k_.bind(stage.name, sums + ".i", "threadIdx.y");
+      share(k_, stage.name, stage.sums[0].name, ir::kLanesOfWarp);
     }
   }
 

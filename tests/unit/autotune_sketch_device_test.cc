@@ -460,6 +460,22 @@ Args scan_of(int times, int rows, int columns, Before before) {
   return {X, te::scan({first}, {te::compute({times, rows, columns}, next, "next")}, {state}, "S")[0]};
 }
 
+// S[t, b, j] of two gates, each a sum over the states before by rows of weights, as recurrent layers have them.
+Args recurrent(int times, int rows, int columns) {
+  const Tensor X = te::placeholder({times, rows, columns}, "int32", "X"),
+               W = te::placeholder({2 * columns, columns}, "int32", "W"),
+               state = te::placeholder({times, rows, columns}, "int32", "state");
+  const Tensor first = te::compute({1, rows, columns}, [&](Var, Var b, Var j) { return X(0, b, j); }, "first");
+  const te::IterVar k = te::reduce_axis(0, columns, "k");
+  const auto sum = [&](const std::vector<Var>& at) {
+    const Expr row = Expr(at[2]) * columns + Expr(at[3]);
+    return te::sum(state(Expr(at[0]) - 1, at[1], k.var) * W(row, k), {k});
+  };
+  const Tensor gates = te::compute({times, rows, 2, columns}, sum, "gates");
+  const auto next = [&](Var t, Var b, Var j) { return gates(t, b, 0, j) - te::max(gates(t, b, 1, j), X(t, b, j)); };
+  return {X, W, te::scan({first}, {te::compute({times, rows, columns}, next, "next")}, {state}, "S")[0]};
+}
+
 // Of tuples blocks share the terms too: where the least is, which of equal ones the first.
 // Terms along several axes, of channels that lie side by side.
 TEST(SketchDevice, ColumnsOfSeveralAxes) {
@@ -519,6 +535,11 @@ TEST(SketchDevice, Scans) {
     EXPECT_EQ(text.find("0..3 blockIdx.x") != std::string::npos, before == Before::kSum) << text;
     EXPECT_EQ(text.find("0..4 blockIdx.x") != std::string::npos, before == Before::kInPlace) << text;
   }
+  const std::string text = Candidates(recurrent(3, 2, 40)).text(0);
+  EXPECT_NE(text.find("0..2 blockIdx.x"), std::string::npos) << text;
+  EXPECT_NE(text.find("threadIdx.y"), std::string::npos) << text;
+  expect_right(recurrent(3, 2, 40), 4);
+  expect_right(recurrent(4, 1, 33), 2);
   expect_right(scan_of(4, 1, 1, Before::kInPlace), 1);
   expect_right(scan_of(3, 40, 70, Before::kSum), 3);
 }

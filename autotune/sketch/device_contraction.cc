@@ -11,6 +11,9 @@
 // Where rows of an operand are of terms, its tiles lie across them in shared memory, so that what a thread reads of one
 // term lies side by side there: its rows are several together then.
 //
+// What else a sum reads again and again, as in A[i, k] * B[j, k] + B[i, k] * A[j, k], has tiles of its own, also of a
+// tensor that it reads in two ways.
+//
 // Of few tiles blocks share the terms (device_parts.cc). A thread's rows, and its columns by 16 bytes, lie as far apart
 // as there are threads: what a warp reads of an operand at once lies side by side, in different banks.
 #include <algorithm>
@@ -19,6 +22,9 @@
 
 #include "autotune/sketch/device_product.h"
 #include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
+#include "schedule/operands.h"
+#include "src/ir/equal.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -53,6 +59,58 @@ constexpr Tile kTiles[] = {{64, 64, 4, 4},  {128, 128, 8, 8}, {128, 64, 8, 4}, {
 // Of few rows, where columns are rows of an operand: a warp reads eight of these, not thirty-two.
 constexpr Tile kNarrowTiles[] = {{8, 32, 1, 4}, {8, 64, 1, 8}};
 
+// What a sum reads again along its rows or columns besides both operands. What stands apart is a stage of its own: else
+// the copy of a tensor that is read in two ways would reach from the rows of the one to those of the other.
+struct Again {
+  const Access* read = nullptr;
+  bool rows = false;       // it goes along these, not along the columns
+  bool conflicts = false;  // with another copy of its tensor
+  std::string apart = {};
+};
+
+// Whether it is the only read of a factor of a product that is added up.
+bool is_a_factor(const ir::Expr& term, const ir::Expr& load) {
+  const auto* b = ir::as<ir::Binary>(term);
+  if (!b) return false;
+  if (b->op == ir::BinOp::kAdd || b->op == ir::BinOp::kSub) return is_a_factor(b->a, load) || is_a_factor(b->b, load);
+  if (b->op != ir::BinOp::kMul) return false;
+  const auto is_it = [&](const ir::Expr& factor) {
+    bool found = false, others = false;
+    ir::walk(factor, [&](const ir::Expr& e) {
+      if (ir::as<ir::Load>(e)) (ir::equal(e, load) ? found : others) = true;
+      return true;
+    });
+    return found && !others;
+  };
+  return is_it(b->a) || is_it(b->b);
+}
+
+bool can_stand_apart(const Stage& stage, const Access& read) {
+  const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
+  return std::ranges::find(stage.direct, read.stage) != stage.direct.end() && sum != nullptr &&
+         is_a_factor(sum->sources[0], read.load);
+}
+
+std::vector<Again> read_again(const Graph& graph, const Stage& stage, const Roles& roles) {
+  const Axis &rows = stage.data[static_cast<size_t>(roles.rows)],
+             &columns = stage.data[static_cast<size_t>(roles.lanes)];
+  std::vector<std::pair<int, bool>> copied{{roles.broadcast.source, true}, {roles.vectors.source, false}};
+  const double least = std::min(touched(stage, *roles.broadcast.read), touched(stage, *roles.vectors.read));
+  std::vector<Again> found;
+  for (const Access& read : stage.reads) {
+    const bool of_rows = read.uses(rows);
+    const auto is_copied = [&](bool along) { return std::ranges::count(copied, std::pair(read.stage, along)) > 0; };
+    if (of_rows == read.uses(columns) || !read.uses(stage.sums.back()) || is_copied(of_rows)) continue;
+    const bool conflicts = is_copied(!of_rows);
+    const bool large = 2 * touched(stage, read) >= least && !graph.at(read.stage).type.is_packed() &&
+                       std::ranges::find(stage.direct, read.stage) != stage.direct.end();
+    if (!conflicts && !large) continue;
+    found.push_back({&read, of_rows, conflicts});
+    if (!conflicts) copied.emplace_back(read.stage, of_rows);
+  }
+  return found;
+}
+
 class DeviceContraction : DeviceProduct {
  public:
   DeviceContraction(Sketch& sketch, const Group& group)
@@ -62,6 +120,8 @@ class DeviceContraction : DeviceProduct {
   void run() {
     define_knobs();
     const std::string apart = read_apart(k_, group_, roles_);
+    std::vector<Again> again = read_again(k_.graph, stage_, roles_);
+    for (Again& other : again) set_apart(other);
     if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, unit_of_parts());
     name_ = parts_ > 1 ? tiled_.stage : root_.name;
     sums_ = at_root() ? k_.cache_write(name_) : stage_.name;
@@ -74,8 +134,15 @@ class DeviceContraction : DeviceProduct {
       const bool first = &copy == &copies.front();
       if (!axes_[first ? 0 : 1].empty())
         lay_across(copy);
-      else if (first || lies_across(roles_.vectors))
-        keep_apart(copy, first ? roles_.broadcast : roles_.vectors);
+      else if (first || lies_across(*roles_.vectors.read))
+        keep_apart(copy, *(first ? roles_.broadcast : roles_.vectors).read, first);
+    }
+    for (const Again& other : again) {
+      const std::string copy = k_.cache_read(k_.graph.at(other.read->stage).name,
+                                             {other.apart.empty() ? sums_ : other.apart}, ir::Scope::kShared);
+      if (!other.apart.empty()) k_.step(schedule::ComputeInline{other.apart});
+      k_.step(schedule::ComputeAt{copy, sums_, terms_});
+      if (other.rows || lies_across(*other.read)) keep_apart(copy, *other.read, other.rows);
     }
     if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, factor("stages"), "auto"});
     if (parts_ > 1) add_parts(k_, group_);
@@ -88,12 +155,12 @@ class DeviceContraction : DeviceProduct {
   int64_t widest() const {
     const Operand& operand = roles_.vectors;
     const bool slides = std::ranges::any_of(stage_.sums, [&](const Axis& sum) { return slides_along(operand, sum); });
-    return slides || (axes_[1].empty() && lies_across(operand))
+    return slides || (axes_[1].empty() && lies_across(*operand.read))
                ? 1
                : std::max<int64_t>(1, kVectorBytes / bytes_of(operand));
   }
-  bool lies_across(const Operand& operand) const {
-    const std::vector<ir::Expr>& at = operand.read->at();
+  bool lies_across(const Access& read) const {
+    const std::vector<ir::Expr>& at = read.at();
     const auto uses = [&](const Axis& axis) { return ir::uses_var(at.back(), axis.var); };
     return !uses(column_of(stage_)) && std::ranges::any_of(stage_.sums, uses);
   }
@@ -129,7 +196,8 @@ class DeviceContraction : DeviceProduct {
   void define_terms(bool few);
   void tile_outputs();
   void tile_sums();
-  void keep_apart(const std::string& copy, const Operand&);
+  void set_apart(Again&);
+  void keep_apart(const std::string& copy, const Access&, bool of_rows);
   void lay_across(const std::string& copy);
 
   const std::array<std::vector<std::string>, 2> axes_;  // of the operands' copies, where other than they lie
@@ -145,7 +213,7 @@ void DeviceContraction::define_knobs() {
   for (const Tile& tile : kTiles)
     if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest(), columns, tallest()));
   for (const Tile& tile : kNarrowTiles)
-    if (lies_across(roles_.vectors) && tile.rows < 2 * rows && rows < 2 * tile.rows && tile.columns < 2 * columns)
+    if (lies_across(*roles_.vectors.read) && tile.rows < 2 * rows && rows < 2 * tile.rows && tile.columns < 2 * columns)
       tiles.push_back(tile.json(widest(), columns, tallest()));
   if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest(), columns, tallest()));
   const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), unit(), Ends::kUneven);
@@ -197,16 +265,35 @@ void DeviceContraction::lay_across(const std::string& copy) {
   k_.reorder(copy, loops);
 }
 
+// REQUIRES: it can stand apart where it conflicts.
+void DeviceContraction::set_apart(Again& other) {
+  if (!other.conflicts) return;
+  const auto stage = [&](const std::string& name) -> const schedule::StageNest& {
+    return k_.s.nest().stage(k_.s.nest().find_stage(name));
+  };
+  const std::vector<ir::Expr> operands = schedule::operands_of(stage(stage_.name));
+  const auto found = std::ranges::find_if(operands, [&](const ir::Expr& operand) {
+    bool has = false;
+    ir::walk(operand, [&](const ir::Expr& e) {
+      has = has || ir::equal(e, other.read->load);
+      return !has;
+    });
+    return has;
+  });
+  if (found == operands.end()) return;
+  k_.step(schedule::Hoist{stage_.name, found - operands.begin(), ir::Scope::kGlobal});
+  other.apart = k_.s.nest().stage(k_.s.nest().find_stage(stage_.name) - 1).name;
+}
+
 // Rows that a warp reads at once, of which eight have banks of their own: they lie an odd number of 16 bytes apart.
-void DeviceContraction::keep_apart(const std::string& copy, const Operand& operand) {
-  const std::vector<ir::Expr>& at = operand.read->at();
-  const int rows = &operand == &roles_.broadcast ? roles_.rows : roles_.lanes;
-  const ir::Var& row = stage_.data[static_cast<size_t>(rows)].var;
+void DeviceContraction::keep_apart(const std::string& copy, const Access& read, bool of_rows) {
+  const std::vector<ir::Expr>& at = read.at();
+  const ir::Var& row = (of_rows ? row_of(stage_) : column_of(stage_)).var;
   const std::vector<std::string> loops = data_loops(k_.s, copy);
   size_t dimension = at.size();
   while (dimension > 0 && !ir::uses_var(at[dimension - 1], row)) --dimension;
   if (dimension == 0 || dimension >= loops.size()) return;
-  const int64_t vector = std::max<int64_t>(1, kVectorBytes / bytes_of(operand));
+  const int64_t vector = std::max<int64_t>(1, kVectorBytes / std::max(1, k_.graph.at(read.stage).type.bytes()));
   k_.step(schedule::StorageAlign{copy, loops[dimension - 1], 2 * vector, vector});
 }
 
@@ -271,6 +358,9 @@ std::optional<Group> match_device_contraction(const Graph& graph, int root) {
   std::optional<Group> group = match_contraction(graph, root);
   if (!group || !roles_of(graph, group->anchor)) return std::nullopt;
   const Roles roles = *roles_of(graph, group->anchor);
+  const Stage& stage = graph.at(group->anchor);
+  for (const Again& other : read_again(graph, stage, roles))
+    if (other.conflicts && !can_stand_apart(stage, *other.read)) return std::nullopt;
   Group own{root, group->anchor, {}};
   for (const Operand* operand : {&roles.broadcast, &roles.vectors})
     if (operand->through >= 0 && graph.at(operand->through).readers == std::vector<int>{group->anchor})

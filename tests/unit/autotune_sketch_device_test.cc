@@ -607,6 +607,30 @@ TEST(SketchDevice, ProductsOfOneMatrix) {
   }
 }
 
+// Of sums of two products each read has tiles of its own, of one tensor as of two.
+TEST(SketchDevice, SumsOfTwoProducts) {
+  const auto sums = [](int n, int terms, bool symmetric) {
+    const Tensor A = te::placeholder({n, terms}, "float32", "A"), D = te::placeholder({n, terms}, "float32", "D");
+    const std::vector<Expr> across = symmetric ? A.shape() : std::vector<Expr>{terms, n};
+    const Tensor B = te::placeholder(across, "float32", "B"), E = te::placeholder(across, "float32", "E");
+    const te::IterVar k = te::reduce_axis(0, terms, "k");
+    const auto term = [&](Var i, Var j) {
+      return symmetric ? A(i, k) * B(j, k) + B(i, k) * A(j, k) : A(i, k) * B(k, j) - D(i, k) * E(k, j);
+    };
+    const Tensor C = te::compute({n, n}, [&](Var i, Var j) { return te::sum(term(i, j), {k}); }, "C");
+    return symmetric ? Args{A, B, C} : Args{A, B, D, E, C};
+  };
+  for (const bool symmetric : {true, false}) {
+    EXPECT_EQ(rules(sums(64, 64, symmetric)), std::vector<std::string>{"device_contraction"});
+    expect_right(sums(40, 24, symmetric), 2);
+    expect_second(sums(16, 264, symmetric));
+    const std::string text = to_string(default_schedule({sums(1024, 1024, symmetric).back()}, test::device()));
+    for (const char* copy : symmetric ? std::array{"A.shared:", "A.shared_1", "B.shared_1"}
+                                      : std::array{"A.shared:", "D.shared", "E.shared"})
+      EXPECT_NE(text.find(copy), std::string::npos) << text;
+  }
+}
+
 // What has no part that can be told apart is not shared: a sum under a condition.
 TEST(SketchDevice, ProductsOfOneMatrixUnderACondition) {
   const Tensor A = te::placeholder({40, 40}, "float32", "A");

@@ -5,11 +5,13 @@
 // Neighbouring threads take neighbouring terms, each as many as a vector has; what they have is added up at the end.
 // Short rows share a block, and of few long ones blocks share the terms, whose parts are rows for a second launch. A
 // reduction to one element is a row too, of any length: it has no other loops that could be bound. Terms along several
-// axes, each of which is read once, as those of a channel of images, are one long row.
+// axes, each of which is read once, as those of a channel of images, are one long row. What follows a sum to one
+// element is computed by the block that ends it.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -45,10 +47,12 @@ bool has_few_rows(int64_t rows, int64_t terms) {
 }
 
 std::optional<Group> match_device_reduction(const Graph& graph, int root) {
-  const Stage& stage = graph.at(root);
+  const int sum = graph.at(root).data.empty() ? sum_of_root(graph, root) : root;
+  if (sum < 0) return std::nullopt;
+  const Stage& stage = graph.at(sum);
   if (!stage.reduces() || stage.sums.empty() || stage.elements == 0) return std::nullopt;
   const int64_t terms = is_one_row(stage) ? extents(stage.sums) : stage.sums.back().extent;
-  if (stage.data.empty()) return terms > 0 ? std::optional(Group{root, root, {root}}) : std::nullopt;
+  if (stage.data.empty()) return terms > 0 ? std::optional(group_of_sum(root, sum)) : std::nullopt;
   if (shares_bytes(graph, {root}) || !runs_along_terms(stage) || terms < kLeastShared) return std::nullopt;
   return Group{root, root, {root}};
 }
@@ -103,10 +107,19 @@ void sum_rows(Sketch& sketch, const std::string& stage, const std::vector<std::s
   share_vectors(sketch, stage, terms, threads, vectors.sources, sketch.cfg.factor(knobs + ".vector"));
 }
 
+// One element, by the block whose threads end its sum.
+void end_in(Sketch& sketch, const std::string& root, const std::string& sum) {
+  sketch.step(schedule::Fuse{root, {}});
+  const schedule::StageNest& nest = sketch.s.nest().stage(sketch.s.nest().find_stage(root));
+  const std::string block = nest.axes[static_cast<size_t>(nest.leaves.front())].name;
+  sketch.bind(root, block, "blockIdx.x");
+  sketch.step(schedule::ComputeAt{sum, root, block});
+}
+
 }  // namespace
 
 void apply_device_reduction(Sketch& sketch, const Group& group) {
-  const Stage& stage = sketch.graph.at(group.root);
+  const Stage& stage = sketch.graph.at(group.anchor);
   const std::string& name = stage.name;
   const Axis& terms = stage.sums.back();
   sketch.cfg.define_knob(name + ".threads",
@@ -131,12 +144,18 @@ void apply_device_reduction(Sketch& sketch, const Group& group) {
     const Row row = as_one_row(sketch, from, wide ? vectors : Vectors());
     sum_rows(sketch, from, data, row.terms, name, wide ? vectors : Vectors(), row.neighbours);
   };
-  if (!few || sketch.cfg.value(name + ".parts") == 1) return sum_of(name, data_loops(sketch.s, name), terms.name);
-
+  const auto end = [&] {
+    if (group.anchor != group.root) end_in(sketch, sketch.graph.at(group.root).name, name);
+  };
+  if (!few || sketch.cfg.value(name + ".parts") == 1) {
+    sum_of(name, data_loops(sketch.s, name), terms.name);
+    return end();
+  }
   const Parts shared = share_among_blocks(sketch, name, parted.name, sketch.cfg.factor(name + ".parts"));
   sketch.bind(shared.stage, shared.part, shared.data.empty() ? "blockIdx.x" : "blockIdx.z");
   sum_of(shared.stage, shared.data, shared.terms);
   sum_rows(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name, {});
+  end();
 }
 
 }  // namespace tw::autotune::sketch

@@ -85,18 +85,52 @@ struct Member {
   }
 
   bool varies(const Load& l, const std::vector<TileLoop>& loops) const {
-    const auto on_lane = [&](const Expr& e) {
-      if (!e) return false;
-      const auto used = used_vars(e);
-      return std::any_of(used.begin(), used.end(), [&](uint64_t id) { return lets.count(id); }) ||
-             std::any_of(loops.begin(), loops.end(), [&](const TileLoop& loop) {
-               return loop.kind == ForKind::kVectorized && uses_var(e, loop.var);
-             });
-    };
-    return on_lane(l.pred) || std::any_of(l.at.begin(), l.at.end(), on_lane);
+    const auto here = [&](const Expr& e) { return on_lane(e, loops); };
+    return here(l.pred) || std::any_of(l.at.begin(), l.at.end(), here);
+  }
+
+  // Loads under conditions to which each lane has an answer of its own: what one that counts would read, the others
+  // may not.
+  std::unordered_set<const ExprNode*> chosen_by_lanes(const Expr& value, const std::vector<TileLoop>& loops) const {
+    std::unordered_set<const ExprNode*> chosen;
+    add_chosen(chosen, value, loops);
+    return chosen;
   }
 
  private:
+  bool on_lane(const Expr& e, const std::vector<TileLoop>& loops) const {
+    if (!e) return false;
+    const auto used = used_vars(e);
+    return std::any_of(used.begin(), used.end(), [&](uint64_t id) { return lets.count(id); }) ||
+           std::any_of(loops.begin(), loops.end(), [&](const TileLoop& loop) {
+             return loop.kind == ForKind::kVectorized && used.count(loop.var.id());
+           });
+  }
+
+  using Loads = std::unordered_set<const ExprNode*>;
+
+  void add_chosen(Loads& to, const Expr& value, const std::vector<TileLoop>& loops) const {
+    walk(value, [&](const Expr& e) {
+      const auto* s = as<Select>(e);
+      const auto* b = as<Binary>(e);
+      if (b && b->op != BinOp::kAnd && b->op != BinOp::kOr) b = nullptr;
+      if (!s && !b) return true;
+      const Expr& condition = s ? s->cond : b->a;
+      if (!on_lane(condition, loops)) return true;
+      add_chosen(to, condition, loops);
+      add_loads(to, s ? s->yes : b->b);
+      if (s) add_loads(to, s->no);
+      return false;
+    });
+  }
+
+  static void add_loads(Loads& to, const Expr& of) {
+    walk(of, [&](const Expr& e) {
+      if (as<Load>(e)) to.insert(e.get());
+      return true;
+    });
+  }
+
   // Lane 0 is the last to be left out.
   static std::optional<Expr> first_lane(const Expr& guard, const std::vector<TileLoop>& loops) {
     std::vector<Var> lanes;
@@ -354,11 +388,12 @@ class Promoter {
   static Expr redirected(const Expr& value, const Accumulator& acc, Member& member, const std::vector<TileLoop>& loops,
                          const LaneGuards& guards) {
     const std::vector<Expr> at = place(acc, loops);
+    const std::unordered_set<const ExprNode*> chosen = member.chosen_by_lanes(value, loops);
     return rewrite(value, [&](const Expr& e) {
       const auto* l = as<Load>(e);
       if (!l) return e;
       if (l->buffer == acc.original) return load(acc.buffer, at);
-      const bool varies = member.varies(*l, loops);
+      const bool varies = member.varies(*l, loops) || chosen.contains(e.get());
       if (!varies) member.ask(guards.first);
       const Expr& guard = varies ? guards.varying : guards.uniform;
       return guard ? load(l->buffer, l->at, both(l->pred, guard)) : e;

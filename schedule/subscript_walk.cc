@@ -1,6 +1,6 @@
 #include "schedule/subscript_walk.h"
 
-#include <algorithm>
+#include <unordered_map>
 
 #include "src/ir/interval_arith.h"
 #include "src/ir/walk.h"
@@ -9,51 +9,37 @@ namespace tw::schedule {
 
 namespace {
 
-// The index at a place of one axis; what is read from memory, and all other axes, count as 0.
-int64_t value_at(const ir::Expr& e, uint64_t axis, int64_t place) {
-  if (const auto n = ir::as_int(e)) return *n;
-  if (const auto* v = ir::as<ir::VarRef>(e)) return v->var.id() == axis ? place : 0;
-  const auto at = [&](const ir::Expr& part) { return value_at(part, axis, place); };
-  if (const auto* cast = ir::as<ir::Cast>(e)) return at(cast->value);
-  if (const auto* choice = ir::as<ir::Select>(e)) return at(at(choice->cond) != 0 ? choice->yes : choice->no);
-  const auto* b = ir::as<ir::Binary>(e);
-  if (b == nullptr) return 0;
-  const int64_t x = at(b->a), y = at(b->b);
-  switch (b->op) {
-    case ir::BinOp::kAdd:
-      return x + y;
-    case ir::BinOp::kSub:
-      return x - y;
-    case ir::BinOp::kMul:
-      return x * y;
-    case ir::BinOp::kFloorDiv:
-      return y == 0 ? 0 : ir::floor_div(x, y);
-    case ir::BinOp::kFloorMod:
-      return y == 0 ? 0 : ir::floor_mod(x, y);
-    case ir::BinOp::kMin:
-      return std::min(x, y);
-    case ir::BinOp::kMax:
-      return std::max(x, y);
-    case ir::BinOp::kLt:
-      return x < y;
-    case ir::BinOp::kLe:
-      return x <= y;
-    case ir::BinOp::kGt:
-      return x > y;
-    case ir::BinOp::kGe:
-      return x >= y;
-    case ir::BinOp::kEq:
-      return x == y;
-    case ir::BinOp::kNe:
-      return x != y;
-    case ir::BinOp::kAnd:
-      return x != 0 && y != 0;
-    case ir::BinOp::kOr:
-      return x != 0 || y != 0;
-    default:
-      return 0;
+// Indices at a place of one axis; what is read from memory, all other axes, and what overflows count as 0.
+class Place {
+ public:
+  Place(uint64_t axis, int64_t place) : axis_(axis), place_(place) {}
+
+  int64_t value(const ir::Expr& e) {
+    if (const auto n = ir::as_int(e)) return *n;
+    if (const auto* v = ir::as<ir::VarRef>(e)) return v->var.id() == axis_ ? place_ : 0;
+    if (const auto* cast = ir::as<ir::Cast>(e)) return value(cast->value);
+    if (const auto* choice = ir::as<ir::Select>(e)) return value(value(choice->cond) != 0 ? choice->yes : choice->no);
+    const auto* b = ir::as<ir::Binary>(e);
+    if (b == nullptr) return 0;
+    const auto [known, fresh] = values_.try_emplace(b, 0);
+    return fresh ? values_[b] = result_of(*b) : known->second;
   }
-}
+
+ private:
+  int64_t result_of(const ir::Binary& b) {
+    const int64_t x = value(b.a), y = value(b.b);
+    if (b.op == ir::BinOp::kAnd) return x != 0 && y != 0;
+    if (b.op == ir::BinOp::kOr) return x != 0 || y != 0;
+    const auto px = ir::Interval::point(x), py = ir::Interval::point(y);
+    const bool comparison = b.op >= ir::BinOp::kEq && b.op <= ir::BinOp::kGe;
+    const ir::Interval result = comparison ? ir::compare(b.op, px, py) : ir::apply(b.op, px, py);
+    return result.is_point() && result.bounded() ? result.lo : 0;
+  }
+
+  const uint64_t axis_;
+  const int64_t place_;
+  std::unordered_map<const ir::Binary*, int64_t> values_;
+};
 
 bool reads_along(const ir::Expr& e, const ir::Var& axis) {
   bool found = false;
@@ -73,8 +59,8 @@ std::optional<double> moved_to(const AccessView& access, size_t root, int64_t pl
   for (size_t d = 0; d < access.at.size(); ++d) {
     if (!ir::uses_var(access.at[d], axis)) continue;
     if (reads_along(access.at[d], axis)) return std::nullopt;
-    moved += strides[d] *
-             static_cast<double>(value_at(access.at[d], axis.id(), place) - value_at(access.at[d], axis.id(), 0));
+    const int64_t there = Place(axis.id(), place).value(access.at[d]), here = Place(axis.id(), 0).value(access.at[d]);
+    moved += strides[d] * (static_cast<double>(there) - static_cast<double>(here));
   }
   return moved;
 }

@@ -11,6 +11,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
+#include "src/lower/lane_guards.h"
 #include "src/lower/reduction_tile.h"
 
 namespace tw::lower {
@@ -31,112 +32,6 @@ struct Accumulator {
     for (size_t d : dimensions) out.push_back(substitute(offset[d], rename));
     if (out.empty()) out.push_back(0);
     return out;
-  }
-};
-
-// What the loads beside the tile stand under.
-struct LaneGuards {
-  Expr varying;             // those of which each lane has another
-  Expr uniform;             // those that are the same for all lanes,
-  std::vector<Expr> first;  // provided that these hold, which the statement around can ask
-};
-
-// A statement that is rewritten with an accumulator.
-struct Member {
-  std::unordered_set<uint64_t> bound, lets;  // variables that it binds; those of Lets among them
-  bool only_tile = true;                     // it does nothing else
-  std::vector<Expr> asked;                   // where one of these does not hold, no lane counts
-
-  Member(const Stmt& s, const Buffer& tile) {
-    walk(
-        s,
-        [&](const Stmt& at) {
-          if (const auto* f = as<For>(at)) bound.insert(f->var.id());
-          if (const auto* l = as<LetStmt>(at)) lets.insert(l->var.id());
-          const auto* st = as<Store>(at);
-          only_tile = only_tile && !as<Evaluate>(at) && (!st || st->buffer == tile);
-          return true;
-        },
-        [&](const Expr& e) {
-          if (const auto* l = as<Let>(e)) lets.insert(l->var.id());
-          return true;
-        });
-    bound.insert(lets.begin(), lets.end());
-  }
-
-  LaneGuards under(const Expr& guard, const LaneGuards& outer, const std::vector<TileLoop>& loops) const {
-    LaneGuards all = outer;
-    all.varying = both(outer.varying, guard);
-    const auto first = only_tile ? first_lane(guard, loops) : std::nullopt;
-    const auto used = used_vars(first ? *first : guard);
-    const bool outside = first && std::none_of(used.begin(), used.end(), [&](uint64_t id) { return bound.count(id); });
-    if (outside && !outer.uniform) {
-      all.first.push_back(*first);
-    } else {  // no one lane decides for all of the guards together
-      all.uniform = all.varying;
-      all.first.clear();
-    }
-    return all;
-  }
-
-  void ask(const std::vector<Expr>& conditions) {
-    for (const Expr& c : conditions)
-      if (std::none_of(asked.begin(), asked.end(), [&](const Expr& e) { return equal(e, c); })) asked.push_back(c);
-  }
-
-  bool varies(const Load& l, const std::vector<TileLoop>& loops) const {
-    const auto here = [&](const Expr& e) { return on_lane(e, loops); };
-    return here(l.pred) || std::any_of(l.at.begin(), l.at.end(), here);
-  }
-
-  // Loads under conditions to which each lane has an answer of its own: what one that counts would read, the others
-  // may not.
-  std::unordered_set<const ExprNode*> chosen_by_lanes(const Expr& value, const std::vector<TileLoop>& loops) const {
-    std::unordered_set<const ExprNode*> chosen;
-    add_chosen(chosen, value, loops);
-    return chosen;
-  }
-
- private:
-  bool on_lane(const Expr& e, const std::vector<TileLoop>& loops) const {
-    if (!e) return false;
-    const auto used = used_vars(e);
-    return std::any_of(used.begin(), used.end(), [&](uint64_t id) { return lets.count(id); }) ||
-           std::any_of(loops.begin(), loops.end(), [&](const TileLoop& loop) {
-             return loop.kind == ForKind::kVectorized && used.count(loop.var.id());
-           });
-  }
-
-  using Loads = std::unordered_set<const ExprNode*>;
-
-  void add_chosen(Loads& to, const Expr& value, const std::vector<TileLoop>& loops) const {
-    walk(value, [&](const Expr& e) {
-      const auto* s = as<Select>(e);
-      const auto* b = as<Binary>(e);
-      if (b && b->op != BinOp::kAnd && b->op != BinOp::kOr) b = nullptr;
-      if (!s && !b) return true;
-      const Expr& condition = s ? s->cond : b->a;
-      if (!on_lane(condition, loops)) return true;
-      add_chosen(to, condition, loops);
-      add_loads(to, s ? s->yes : b->b);
-      if (s) add_loads(to, s->no);
-      return false;
-    });
-  }
-
-  static void add_loads(Loads& to, const Expr& of) {
-    walk(of, [&](const Expr& e) {
-      if (as<Load>(e)) to.insert(e.get());
-      return true;
-    });
-  }
-
-  // Lane 0 is the last to be left out.
-  static std::optional<Expr> first_lane(const Expr& guard, const std::vector<TileLoop>& loops) {
-    std::vector<Var> lanes;
-    for (const TileLoop& l : loops)
-      if (l.kind == ForKind::kVectorized) lanes.push_back(l.var);
-    return at_first(guard, lanes);
   }
 };
 
@@ -310,9 +205,9 @@ class Promoter {
     std::vector<Stmt> out;
     if (!run.initialised) out.push_back(copy(acc, true, run.needed));
     for (const Stmt& s : part) {
-      Member member(s, acc.original);
+      LaneGuarded member(s, acc.original);
       const Stmt with_tile = rewritten(s, acc, member, {}, {});
-      out.push_back(member.asked.empty() ? with_tile : if_then(conjunction(member.asked), with_tile));
+      out.push_back(member.asked().empty() ? with_tile : if_then(conjunction(member.asked()), with_tile));
     }
     out.push_back(copy(acc, false, run.needed));
     return allocate(acc.buffer, seq(std::move(out)));
@@ -344,7 +239,7 @@ class Promoter {
   }
 
   // A member of the run with its accesses to the tile rewritten; `loops` are those of the tile around.
-  Stmt rewritten(const Stmt& s, const Accumulator& acc, Member& member, std::vector<TileLoop> loops,
+  Stmt rewritten(const Stmt& s, const Accumulator& acc, LaneGuarded& member, std::vector<TileLoop> loops,
                  const LaneGuards& guards) {
     if (const auto* f = as<For>(s)) {
       const size_t position = loops.size();
@@ -385,10 +280,10 @@ class Promoter {
   }
 
   // A value with its loads of the tile from the accumulator.
-  static Expr redirected(const Expr& value, const Accumulator& acc, Member& member, const std::vector<TileLoop>& loops,
-                         const LaneGuards& guards) {
+  static Expr redirected(const Expr& value, const Accumulator& acc, LaneGuarded& member,
+                         const std::vector<TileLoop>& loops, const LaneGuards& guards) {
     const std::vector<Expr> at = place(acc, loops);
-    const std::unordered_set<const ExprNode*> chosen = member.chosen_by_lanes(value, loops);
+    const LaneGuarded::Loads chosen = member.chosen_by_lanes(value, loops);
     return rewrite(value, [&](const Expr& e) {
       const auto* l = as<Load>(e);
       if (!l) return e;

@@ -8,9 +8,9 @@ namespace tw::diff {
 
 namespace {
 
-// One to three of the dimensions, at random.
+// One to three of the dimensions, at random, or all.
 std::vector<bool> reduced_dimensions(Maker& m, const Tensor& t) {
-  std::vector<bool> reduced(t.rank(), false);
+  std::vector<bool> reduced(t.rank(), m.random().chance(15));
   reduced[m.dimension(t)] = true;
   if (m.random().chance(40)) reduced[m.dimension(t)] = true;
   if (m.random().chance(20)) reduced[m.dimension(t)] = true;

@@ -8,25 +8,30 @@ namespace tw::diff {
 
 namespace {
 
-// Which earlier state an update reads: one or two times back, there or beside it.
+// Which earlier state an update reads: one or two times back, there, beside it, or where the time says.
 struct Earlier {
   int64_t back = 1;
-  bool beside = false;
+  bool beside = false, pivot = false;
 
-  Earlier(Maker& m, int64_t times, bool may_move) {
+  Earlier(Maker& m, int64_t times, bool may_move, int64_t neighbours) {
     if (times > 2 && m.random().chance(25)) back = 2;
     beside = may_move && m.random().chance(25);
+    pivot = may_move && !beside && neighbours >= times - back && m.random().chance(40);
     if (back == 2) m.note("state two times back");
     if (beside) m.note("state of a neighbour");
+    if (pivot) m.note("state where the time says");
   }
 
   std::vector<Expr> at(const Vars& v) const {
     std::vector<Expr> at = exprs(v);
     at[0] = at[0] - Expr(back);
     if (beside) at.back() = ir::max(at.back() - Expr(1), Expr(0));
+    if (pivot) at.back() = at[0];
     return at;
   }
 };
+
+int64_t known_extent(const Expr& extent) { return ir::as_int(extent).value_or(0); }
 
 }  // namespace
 
@@ -40,7 +45,7 @@ bool scan(Maker& m, const Tensor& t) {
   std::vector<Tensor> state, init, update;
   const int64_t last = t.rank() > 1 ? Maker::size(t, t.rank() - 1).value_or(0) : 0;
   const bool narrow = two && last > 1 && m.random().chance(40);  // the second state
-  const Earlier earlier(m, *Maker::size(t, 0), t.rank() > 1 && !narrow);
+  const Earlier earlier(m, *Maker::size(t, 0), t.rank() > 1 && !narrow, known_extent(t.shape().back()));
   std::vector<Expr> first = t.shape();
   first[0] = earlier.back;
   for (size_t i = 0; i < (two ? 2u : 1u); ++i) {
@@ -75,7 +80,7 @@ bool running_sum(Maker& m, const Tensor& t) {
   const std::string name = "S" + std::to_string(m.count());
   std::vector<Expr> shape = t.shape(), first;
   std::rotate(shape.begin(), shape.end() - 1, shape.end());
-  const Earlier earlier(m, *Maker::size(t, last), true);
+  const Earlier earlier(m, *Maker::size(t, last), true, known_extent(shape.back()));
   first = shape;
   first[0] = earlier.back;
   const auto in_rows = [&](const Vars& v) {

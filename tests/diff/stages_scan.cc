@@ -113,7 +113,7 @@ bool all_earlier(Maker& m, const Tensor& t) {
   first[0] = 1;
   const Tensor init = te::compute(first, [&](const Vars& v) { return t(exprs(v)); }, name + "init");
   const Body of_all = [&](const Vars& v) -> Expr {
-    const IterVar k = te::reduce_axis(0, v[0], "k");
+    const IterVar k = te::reduce_axis(0, v[0], "before");
     std::vector<Expr> at = exprs(v);
     at[0] = k;
     return sum ? te::sum(state(at), {k}) : te::max(state(at), {k});

@@ -98,7 +98,7 @@ Finding caches() {
 }
 
 Finding clock_rate() {
-  MachineDescription one_core = runtime::this_machine();
+  MachineDescription one_core = codegen::with_kept_rates(runtime::this_machine(), Target::host());
   one_core.threads = 1;
   const autotune::Roofline one = autotune::machine_roofline(Target::host(), ir::Type::f(32), one_core);
   return {State::kOk,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -205,6 +206,20 @@ class TestDoctor:
         assert all(c["state"] in ("ok", "warn", "fail") and c["detail"] for c in checks.values())
         assert all(c["way_out"] or c["state"] == "ok" for c in checks.values())
         assert checks["measuring"]["state"] == "ok"
+
+    @measures
+    def test_the_peak_follows_the_rates_that_were_measured(self, tmp_path, monkeypatch):
+        def peak(*options):
+            clock = next(c for c in answer("doctor", *options)["checks"] if c["name"] == "clock")
+            return float(re.search(r"(\d+) GFLOP/s a core", clock["detail"])[1])
+
+        monkeypatch.setenv("TW_CACHE_DIR", str(tmp_path))
+        measured, kept = peak("--calibrate"), tmp_path / "rates.json"
+        text = json.loads(kept.read_text())
+        for machine in text["machines"].values():
+            machine["issue"] *= 10
+        kept.write_text(json.dumps(text))
+        assert 8 * measured < peak() < 12 * measured
 
     def test_a_missing_worker_is_found_and_the_way_out_named(self, monkeypatch):
         monkeypatch.setenv("TW_WORKER", "/nowhere/tw-worker")

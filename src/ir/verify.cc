@@ -238,9 +238,7 @@ class Verifier {
     if (const Reduce* r = as<Reduce>(e)) return reduction(*r);
     if (const auto* call = as<Call>(e); call && is_tile(call->fn) && e.get() != stored_)
       fail(name_of(call->fn) + ": a product of tiles that is not the whole of what is stored");
-    if (const WarpProduct* product = warp_product_in(e)) warp_product_call(*product, e);
-    if (const WarpLoad* load = warp_load_in(e)) warp_load_call(*load, e);
-    if (const auto* call = as<CallExtern>(e); call && call->symbol == kShuffle) shuffle_call(*call, e);
+    if (const auto* call = as<CallExtern>(e); call && is_of_warp(call->symbol)) device_call(*call, e, warp_fault);
     if (const auto* call = as<CallExtern>(e); call && is_async(call->symbol)) {
       device_call(*call, e, async_fault);
       if (reaches_cluster(call->symbol)) within_cluster(call->symbol);
@@ -260,57 +258,9 @@ class Verifier {
     return call && call->fn == Fn::kPrefetch;
   }
 
-  // c, a and b of each lane's own memory, of c what it holds before and after.
-  void warp_product_call(const WarpProduct& product, const Expr& e) {
-    const std::string name(product.name);
-    if (!in_launch_ || e.get() != evaluated_) fail(name + ": a statement of a launch expected");
-    const std::vector<Expr>& args = as<CallExtern>(e)->args;
-    if (args.size() != std::size(kFragments)) fail(name + ": three addresses expected, of c, a and b");
-    for (const Fragment which : kFragments) {
-      const auto* a = as<Address>(args[static_cast<size_t>(which)]);
-      const Type type = type_of(product, which);
-      if (!a || a->buffer.scope() != Scope::kLocal || a->buffer.element() != type)
-        fail(name + ": the address of local memory of " + to_string(type) + " expected, not " +
-             to_string(args[static_cast<size_t>(which)]));
-      if (!a->read || a->written != (which == Fragment::kSum)) fail(name + ": inout expected of c, in of a and b");
-    }
-  }
-
   void device_call(const CallExtern& call, const Expr& e, std::string (*fault_of)(const CallExtern&)) {
     if (!in_launch_ || e.get() != evaluated_) fail(call.symbol + ": a statement of a launch expected");
     if (const std::string fault = fault_of(call); !fault.empty()) fail(call.symbol + ": " + fault);
-  }
-
-  // To each lane's own memory, from shared memory.
-  void warp_load_call(const WarpLoad& load, const Expr& e) {
-    const std::string name(load.name);
-    if (!in_launch_ || e.get() != evaluated_) fail(name + ": a statement of a launch expected");
-    const std::vector<Expr>& args = as<CallExtern>(e)->args;
-    const auto* to = args.size() == 2 ? as<Address>(args[0]) : nullptr;
-    const auto* from = args.size() == 2 ? as<Address>(args[1]) : nullptr;
-    if (!to || !from || to->buffer.scope() != Scope::kLocal || from->buffer.scope() != Scope::kShared || to->read ||
-        !to->written || !from->read || from->written)
-      fail(name + ": out of local memory and in of shared memory expected");
-    const Type type = to->buffer.element();
-    const bool plain = type.bits == 8 || type == Type::f(32);
-    if (type != from->buffer.element() || (type.bits != 16 && (!plain || load.transposed)))
-      fail(name + ": elements of " + (load.transposed ? "16 bits" : "8 or 16 bits, or of float32,") +
-           " expected, not " + to_string(type) + " and " + to_string(from->buffer.element()));
-  }
-
-  // To each lane's own memory, from another's.
-  void shuffle_call(const CallExtern& call, const Expr& e) {
-    if (!in_launch_ || e.get() != evaluated_) fail(call.symbol + ": a statement of a launch expected");
-    const bool three = call.args.size() == 3;
-    const auto* to = three ? as<Address>(call.args[0]) : nullptr;
-    const auto* from = three ? as<Address>(call.args[1]) : nullptr;
-    if (!to || !from || to->buffer.scope() != Scope::kLocal || from->buffer.scope() != Scope::kLocal || to->read ||
-        !to->written || !from->read || from->written || call.args[2].type() != Type::index())
-      fail(call.symbol + ": out of local memory, in of local memory and the index of a lane expected");
-    const Type type = to->buffer.element();
-    if (type != from->buffer.element() || type.is_packed())
-      fail(call.symbol + ": elements of one type of whole bytes expected, not " + to_string(type) + " and " +
-           to_string(from->buffer.element()));
   }
 
   void let(const Let& l, const Expr& e) {

@@ -19,6 +19,50 @@ constexpr WarpLoad kLoads[] = {
 };
 // clang-format on
 
+// c, a and b of each lane's own memory, of c what it holds before and after.
+std::string product_fault(const WarpProduct& product, const std::vector<Expr>& args) {
+  if (args.size() != std::size(kFragments)) return "three addresses expected, of c, a and b";
+  for (const Fragment which : kFragments) {
+    const auto* a = as<Address>(args[static_cast<size_t>(which)]);
+    const Type type = type_of(product, which);
+    if (!a || a->buffer.scope() != Scope::kLocal || a->buffer.element() != type)
+      return "the address of local memory of " + to_string(type) + " expected, not " +
+             to_string(args[static_cast<size_t>(which)]);
+    if (!a->read || a->written != (which == Fragment::kSum)) return "inout expected of c, in of a and b";
+  }
+  return {};
+}
+
+// To each lane's own memory, from shared memory.
+std::string load_fault(const WarpLoad& load, const std::vector<Expr>& args) {
+  const auto* to = args.size() == 2 ? as<Address>(args[0]) : nullptr;
+  const auto* from = args.size() == 2 ? as<Address>(args[1]) : nullptr;
+  if (!to || !from || to->buffer.scope() != Scope::kLocal || from->buffer.scope() != Scope::kShared || to->read ||
+      !to->written || !from->read || from->written)
+    return "out of local memory and in of shared memory expected";
+  const Type type = to->buffer.element();
+  const bool plain = type.bits == 8 || type == Type::f(32);
+  if (type != from->buffer.element() || (type.bits != 16 && (!plain || load.transposed)))
+    return "elements of " + std::string(load.transposed ? "16 bits" : "8 or 16 bits, or of float32,") +
+           " expected, not " + to_string(type) + " and " + to_string(from->buffer.element());
+  return {};
+}
+
+// To each lane's own memory, from another's.
+std::string shuffle_fault(const std::vector<Expr>& args) {
+  const bool three = args.size() == 3;
+  const auto* to = three ? as<Address>(args[0]) : nullptr;
+  const auto* from = three ? as<Address>(args[1]) : nullptr;
+  if (!to || !from || to->buffer.scope() != Scope::kLocal || from->buffer.scope() != Scope::kLocal || to->read ||
+      !to->written || !from->read || from->written || args[2].type() != Type::index())
+    return "out of local memory, in of local memory and the index of a lane expected";
+  const Type type = to->buffer.element();
+  if (type != from->buffer.element() || type.is_packed())
+    return "elements of one type of whole bytes expected, not " + to_string(type) + " and " +
+           to_string(from->buffer.element());
+  return {};
+}
+
 }  // namespace
 
 std::span<const WarpProduct> warp_products() { return kProducts; }
@@ -28,19 +72,9 @@ const WarpProduct* warp_product(std::string_view symbol) {
   return found == std::end(kProducts) ? nullptr : found;
 }
 
-const WarpProduct* warp_product_in(const Expr& call) {
-  const auto* c = as<CallExtern>(call);
-  return c ? warp_product(c->symbol) : nullptr;
-}
-
 const WarpLoad* warp_load(std::string_view symbol) {
   const auto* found = std::ranges::find(kLoads, symbol, &WarpLoad::name);
   return found == std::end(kLoads) ? nullptr : found;
-}
-
-const WarpLoad* warp_load_in(const Expr& call) {
-  const auto* c = as<CallExtern>(call);
-  return c ? warp_load(c->symbol) : nullptr;
 }
 
 bool is_of_warp(std::string_view symbol) { return warp_product(symbol) || warp_load(symbol) || symbol == kShuffle; }
@@ -49,6 +83,12 @@ bool is_of_warp(const Stmt& s) {
   const auto* e = as<Evaluate>(s);
   const auto* c = e ? as<CallExtern>(e->value) : nullptr;
   return c && is_of_warp(c->symbol);
+}
+
+std::string warp_fault(const CallExtern& c) {
+  if (const WarpProduct* product = warp_product(c.symbol)) return product_fault(*product, c.args);
+  if (const WarpLoad* load = warp_load(c.symbol)) return load_fault(*load, c.args);
+  return shuffle_fault(c.args);
 }
 
 int elements_of(const WarpProduct& p, Fragment which) {

@@ -26,6 +26,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,7 +45,6 @@ struct WarpProduct {
 std::span<const WarpProduct> warp_products();
 
 const WarpProduct* warp_product(std::string_view symbol);  // null: no product of a warp
-const WarpProduct* warp_product_in(const Expr& call);
 
 struct WarpLoad {
   std::string_view name;
@@ -53,12 +53,12 @@ struct WarpLoad {
 };
 inline constexpr int kMatrixRows = 8, kMatrixRowBytes = 16;
 const WarpLoad* warp_load(std::string_view symbol);
-const WarpLoad* warp_load_in(const Expr& call);
 
 inline constexpr std::string_view kShuffle = "shfl";
 
 bool is_of_warp(std::string_view symbol);  // one of these
 bool is_of_warp(const Stmt& s);
+std::string warp_fault(const CallExtern&);  // of one of these; empty where it is such a call as above
 
 // In the order of the call's arguments: c, a, b.
 enum class Fragment : uint8_t { kSum, kLeft, kRight };

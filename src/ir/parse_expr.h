@@ -1,4 +1,4 @@
-// Expressions of the text form, by precedence climbing. parse.cc adds statements.
+// Expressions of the text form, by precedence climbing; parse_numbers.cc has their numbers. parse.cc adds statements.
 #pragma once
 
 #include <span>

@@ -25,11 +25,11 @@ namespace tw::schedule {
 
 namespace {
 
-constexpr int64_t kInlineNodes = 64;        // a body larger than this is not repeated in its readers
-constexpr int64_t kParallelWork = 100'000;  // operations below which threads cost more than they give
-constexpr int64_t kChunkVectors = 64;       // vectors that one thread takes at a time from a flat elementwise stage
-constexpr int64_t kRows = 6;                // of a register tile
-constexpr int64_t kScalarRows = 8;          // independent sums where nothing can be vectorised
+constexpr int64_t kInlineNodes = 64;       // a body larger than this is not repeated in its readers
+constexpr double kParallelWork = 100'000;  // operations below which threads cost more than they give
+constexpr int64_t kChunkVectors = 64;      // vectors that one thread takes at a time from a flat elementwise stage
+constexpr int64_t kRows = 6;               // of a register tile
+constexpr int64_t kScalarRows = 8;         // independent sums where nothing can be vectorised
 
 int64_t assumed(const Axis& axis) { return axis.extent.value_or(kAssumedExtent); }
 
@@ -70,16 +70,15 @@ class RuleScheduler {
     return s_.try_apply(Step(std::move(k))).ok();
   }
 
-  int64_t elements(const StageNest& st) const {
-    int64_t product = 1;
-    for (int d = 0; d < st.data_rank; ++d) product *= assumed(st.axes[static_cast<size_t>(d)]);
+  // As extents may be assumed, more than 64 bits count.
+  static double product(const StageNest& st, int axes) {
+    double product = 1;
+    for (int d = 0; d < axes; ++d) product *= static_cast<double>(assumed(st.axes[static_cast<size_t>(d)]));
     return product;
   }
-  int64_t work(const StageNest& st) const {
-    double product = static_cast<double>(cost_.at(st.buffer().id()));
-    for (int d = 0; d < st.data_rank + st.reduce_rank; ++d)
-      product *= static_cast<double>(assumed(st.axes[static_cast<size_t>(d)]));
-    return static_cast<int64_t>(std::min(product, 1e18));
+  static double elements(const StageNest& st) { return product(st, st.data_rank); }
+  double work(const StageNest& st) const {
+    return static_cast<double>(cost_.at(st.buffer().id())) * product(st, st.data_rank + st.reduce_rank);
   }
 
   void inline_producers();
@@ -91,7 +90,7 @@ class RuleScheduler {
   std::string split(const std::string& name, const std::string& axis, int64_t extent, int64_t factor,
                     std::string* outer);
   static bool whole_bytes(const StageNest& st);
-  void parallelise(const std::string& name, std::vector<std::string> outer, int64_t work);
+  void parallelise(const std::string& name, std::vector<std::string> outer, double work);
   void schedule_elementwise(const std::string& name);
   void schedule_reduction(const std::string& name);
   void schedule_with_epilogue(const std::string& name, const std::string& reader);
@@ -224,7 +223,7 @@ bool RuleScheduler::whole_bytes(const StageNest& st) {
   return last.known() && last.value() % 2 == 0;
 }
 
-void RuleScheduler::parallelise(const std::string& name, std::vector<std::string> outer, int64_t work) {
+void RuleScheduler::parallelise(const std::string& name, std::vector<std::string> outer, double work) {
   if (outer.empty() || work < kParallelWork || !whole_bytes(at(name))) return;
   std::string axis = outer[0];
   if (outer.size() > 1) {

@@ -76,3 +76,13 @@ def test_what_has_no_space_goes_by_rules():
     out = np.empty_like(data)
     f(data, out)
     np.testing.assert_array_equal(out, np.cumsum(data, 0))
+
+
+@pytest.mark.parametrize("axes", [6, 7, 8])
+def test_many_axes_are_many_elements(axes):
+    """Of eight axes of any size each is taken for 1024: more elements than 64 bits count."""
+    sizes = [te.var(f"n{d}") for d in range(axes)]
+    a = te.placeholder(sizes, name="A")
+    args = [a, te.compute(sizes, lambda *at: a[at] * 2, name="B")]
+    text = tw.default_schedule(args, "llvm -mcpu=znver4").to_python()
+    assert "vectorize" in text and "parallel" in text

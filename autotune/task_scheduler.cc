@@ -19,8 +19,8 @@ double seconds_per_trial(const std::vector<Trial>& trials) {
   return trials.empty() ? kTrialOverhead : sum / static_cast<double>(trials.size());
 }
 
-}  // namespace
-
+// Seconds of the whole that a second of measuring should save: what the last two batches saved, or what a task of so
+// few trials may still hold. Infinity for a task without a result.
 double expected_gain(const TuningState& state, size_t batch) {
   const size_t n = state.curve.size();
   if (n == 0 || !std::isfinite(state.curve.back())) return n < 8 * batch ? INFINITY : 0;
@@ -31,6 +31,8 @@ double expected_gain(const TuningState& state, size_t batch) {
   const double hoped = kHope * best / static_cast<double>(n);
   return state.weight * std::max(saved, hoped) / state.seconds_per_trial;
 }
+
+}  // namespace
 
 int next_task(const std::vector<TuningState>& states, size_t batch) {
   int next = -1;

@@ -15,12 +15,8 @@ struct TuningState {
   int begun = 0;                 // trials, those whose result does not count yet included
 };
 
-// Seconds of the whole that a second of measuring should save: what the last two batches saved, or what a task of so
-// few trials may still hold. Infinity for a task without a result.
-double expected_gain(const TuningState&, size_t batch);
-
-// The task with the largest gain, of equals the one with the fewest trials begun, then the first; -1 when all have
-// finished.
+// The task with the largest expected gain, of equals the one with the fewest trials begun, then the first; -1 when all
+// have finished.
 int next_task(const std::vector<TuningState>&, size_t batch);
 
 }  // namespace tw::autotune

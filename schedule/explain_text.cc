@@ -50,6 +50,13 @@ std::string counted(double count, const std::string& what) {
   return count_text(count) + " " + what + (count == 1 ? "" : "s");
 }
 
+std::string line(const std::string& title, const std::vector<std::string>& parts) {
+  return "  " + title + std::string(8 - title.size(), ' ') + join(parts) + "\n";
+}
+
+namespace {
+
+// A row for each loop.
 std::string loops_text(const NestExplanation& nest) {
   std::vector<Row> rows{{"loop", "kind", "extent", "lanes", "touches", "fits", "reuse"}};
   for (size_t l = 0; l < nest.loops.size(); ++l) {
@@ -60,12 +67,6 @@ std::string loops_text(const NestExplanation& nest) {
   }
   return table(rows);
 }
-
-std::string line(const std::string& title, const std::vector<std::string>& parts) {
-  return "  " + title + std::string(8 - title.size(), ' ') + join(parts) + "\n";
-}
-
-namespace {
 
 std::string nest_text(const NestExplanation& nest) {
   std::string out = nest.headline + "\n";

@@ -19,8 +19,6 @@ std::string line(const std::string& title, const std::vector<std::string>& parts
 // row.
 using Row = std::vector<std::string>;
 std::string table(const std::vector<Row>&);
-// A row for each loop.
-std::string loops_text(const NestExplanation&);
 
 // Of a device (explain_device_text.cc): launches with their stages, and the rates.
 std::string launches_text(const Explanation&);

@@ -7,6 +7,9 @@
 
 namespace tw::schedule {
 
+namespace {
+
+// Whether loops of the stage take iterations that its axes do not have.
 bool reaches_past_end(const StageNest& stage, const StageBounds& bounds) {
   for (const Relation& relation : stage.relations) {
     const auto* split = std::get_if<SplitRelation>(&relation);
@@ -17,6 +20,8 @@ bool reaches_past_end(const StageNest& stage, const StageBounds& bounds) {
     if (!edges(stage, bounds, d).empty()) return true;
   return false;
 }
+
+}  // namespace
 
 bool leaves_out_ends(const LoopNest& nest, const Placement& placed, int i) {
   const auto* sum = ir::as<ir::Reduce>(placed.bodies[i][0]);

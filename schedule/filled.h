@@ -17,9 +17,6 @@
 
 namespace tw::schedule {
 
-// Whether loops of the stage take iterations that its axes do not have.
-bool reaches_past_end(const StageNest&, const StageBounds&);
-
 // Whether the stage holds, in shared memory and for nobody else, what a product of warps reads past the end. The
 // bounds of its reader are known.
 bool is_to_be_filled(const LoopNest&, const Placement&, const NestBounds&, int stage);

@@ -7,6 +7,9 @@
 
 namespace tw::aot {
 
+namespace {
+
+// As a shell takes it.
 std::string quoted(const std::string& word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) ||
@@ -18,6 +21,7 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
+// As --targets takes it: x86-64-v3 for llvm -mcpu=x86-64-v3.
 std::string target_argument(const Target& target) {
   const std::string text = target.to_string();
   for (const std::string prefix : {"llvm -mcpu=", "cuda -arch="})
@@ -25,6 +29,8 @@ std::string target_argument(const Target& target) {
       return text.substr(prefix.size());
   return text;
 }
+
+}  // namespace
 
 Result<Target> target_named(const std::string& text) {
   for (const char* kind : {"llvm", "c", "cuda", "interp"})

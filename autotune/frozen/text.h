@@ -8,9 +8,6 @@
 
 namespace tw::aot {
 
-// As --targets takes it: x86-64-v3 for llvm -mcpu=x86-64-v3.
-std::string target_argument(const Target&);
-
 // dense, matmul(M=9, N=17, K=33), for x86-64-v3
 std::string subject(const Frozen&);
 
@@ -20,8 +17,5 @@ std::string freeze_command(const Frozen&, const std::string& log = "");
 // Whether it was frozen by records of several sizes; and its ranges, the last one included.
 bool is_by_sizes(const Frozen&);
 std::vector<FrozenRange> ranges_of(const Frozen&);
-
-// As a shell takes it.
-std::string quoted(const std::string&);
 
 }  // namespace tw::aot

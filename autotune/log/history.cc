@@ -57,8 +57,9 @@ namespace {
                          {classes.begin(), classes.end()}});
 }
 
-}  // namespace
-
+// The records of the task for this computation and target that say most about a machine: of its hardware if there are
+// any, and of those the ones with its thread count, else with the nearest. Without a machine those with the most
+// threads of the one class of hardware; throws LogError where the log has several.
 std::vector<const Record*> records_for(const Log& log, const Task& task,
                                        const std::optional<MachineDescription>& machine) {
   std::vector<const Record*> same;
@@ -84,6 +85,8 @@ std::vector<const Record*> records_for(const Log& log, const Task& task,
   }
   return same;
 }
+
+}  // namespace
 
 std::string call_text(const std::string& name, const std::string& args_json) {
   const auto values = support::read_json<nlohmann::ordered_json>(args_json);

@@ -18,11 +18,6 @@ std::string kernel_name(const Task&);
 
 RecordKey key_of(const Task&, const MachineDescription&);
 
-// The records of the task for this computation and target that say most about a machine: of its hardware if there are
-// any, and of those the ones with its thread count, else with the nearest. Without a machine those with the most
-// threads of the one class of hardware; throws LogError where the log has several.
-std::vector<const Record*> records_for(const Log&, const Task&, const std::optional<MachineDescription>& machine);
-
 // Why a log has nothing for a task: what it does have comes first, since a wrong target or shape is the usual reason.
 [[noreturn]] void no_record(const Task&, const std::string& path, const Log&);
 

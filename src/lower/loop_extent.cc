@@ -140,11 +140,12 @@ void take_in_all(const Stmt& s, const For& f, const Ranges& ranges, Bounds& inne
   }
 }
 
-}  // namespace
-
+// kGuard, and kMask where the loop has lanes to mask.
 bool keeps_guards(const For& f) {
   return f.tail == Tail::kGuard || (f.tail == Tail::kMask && f.kind == ForKind::kVectorized);
 }
+
+}  // namespace
 
 For tightened(const For& f, const Ranges& ranges) {
   if (keeps_guards(f) || !as_int(f.extent)) return f;

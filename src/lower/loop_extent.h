@@ -16,9 +16,6 @@ namespace tw::lower {
 ir::Stmt with_exact_extent(const ir::For& f, const ir::Stmt& body, const Ranges&,
                            const std::vector<ir::Var>& threads = {});
 
-// kGuard, and kMask where the loop has lanes to mask.
-bool keeps_guards(const ir::For&);
-
 // Takes conditions that guard the whole body at any depth, or each of its statements, into a constant extent. Of a
 // condition on other variables too that leaves out what holds for none of their values. The same loop when there is
 // nothing to take.

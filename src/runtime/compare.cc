@@ -17,6 +17,14 @@ using ir::interp::E4M3;
 using ir::interp::E5M2;
 using ir::interp::Half;
 
+// Of the n-th element in row-major order: "[0, 5]".
+std::string subscripts(const std::vector<int64_t>& shape, int64_t n) {
+  std::string out;
+  for (size_t d = shape.size(); d-- > 0; n /= shape[d])
+    out = std::to_string(n % shape[d]) + (out.empty() ? "" : ", ") + out;
+  return "[" + out + "]";
+}
+
 template <class T>
 double value(T x) {
   if constexpr (ir::interp::kIsHalf<T>)
@@ -177,13 +185,6 @@ std::string compare(const ArgSpec& spec, const void* got, const void* expected, 
 }
 
 }  // namespace
-
-std::string subscripts(const std::vector<int64_t>& shape, int64_t n) {
-  std::string out;
-  for (size_t d = shape.size(); d-- > 0; n /= shape[d])
-    out = std::to_string(n % shape[d]) + (out.empty() ? "" : ", ") + out;
-  return "[" + out + "]";
-}
 
 std::string wrong_element(const ArgSpec& spec, const void* contents, int64_t n, double expected, double rtol,
                           double atol) {

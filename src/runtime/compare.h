@@ -16,7 +16,4 @@ std::string difference(const ArgSpec&, const void* got, const void* expected, do
 // 2".
 std::string wrong_element(const ArgSpec&, const void* contents, int64_t n, double expected, double rtol, double atol);
 
-// The subscripts of the n-th element in row-major order: "[0, 5]".
-std::string subscripts(const std::vector<int64_t>& shape, int64_t n);
-
 }  // namespace tw::runtime

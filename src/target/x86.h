@@ -26,9 +26,8 @@ const std::vector<Feature>& features();
 
 // The names in a text, separated by spaces.
 std::vector<std::string> words(std::string_view text);
-// With all that it is built on; with all that is built on it. A name that is not in the table stands for itself.
+// With all that it is built on. A name that is not in the table stands for itself.
 std::set<std::string> with_needed(const std::string& feature);
-std::set<std::string> with_dependents(const std::string& feature);
 
 // What is not in the table and not of the system is code's too: better refused as missing than run.
 bool in_code(std::string_view feature);

@@ -135,7 +135,6 @@ std::set<std::string> find_or_itself(const Closures& closures, const std::string
 }  // namespace
 
 std::set<std::string> with_needed(const std::string& feature) { return find_or_itself(needed(), feature); }
-std::set<std::string> with_dependents(const std::string& feature) { return find_or_itself(dependents(), feature); }
 
 std::set<std::string> avx10_1() {
   std::set<std::string> all;
@@ -150,7 +149,7 @@ std::vector<std::string> spelled_out(const std::vector<std::string>& attributes)
     const std::string name = attribute.substr(1);
     std::set<std::string> names;
     if (attribute[0] == '-')
-      names = with_dependents(name);
+      names = find_or_itself(dependents(), name);
     else if (name.starts_with("avx10.1"))
       names = avx10_1();
     else

@@ -147,6 +147,8 @@ Expr expm1(Computation& c, const Expr& x) {
   return select(eq(x, c.value(0)), x, value);
 }
 
+namespace {
+
 // e^x for x <= 0: nothing is too large, so 2^n has room for what a subnormal result lacks.
 Expr exp_of_negative(Computation& c, const Expr& x) {
   const int room = c.is_double() ? 54 : 24;
@@ -155,6 +157,8 @@ Expr exp_of_negative(Computation& c, const Expr& x) {
   const Expr scale = c.name("s", power_of_two(c, s.t, room));
   return c.fma(s.p, scale, scale) * c.value(std::ldexp(1, -room));
 }
+
+}  // namespace
 
 //   x >= 0:  1 / (1 + e^-x)       x < 0:  e^x / (1 + e^x)       so that neither end loses digits
 Expr sigmoid(Computation& c, const Expr& x) {

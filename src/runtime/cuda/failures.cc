@@ -36,6 +36,11 @@ std::vector<std::string> of_kernels(const std::string& device, const std::string
           "which checks every access"};
 }
 
+std::string last_kernel_on(int ordinal) {
+  const std::string* name = ordinal >= 0 && ordinal < static_cast<int>(kCounted) ? last[ordinal].load() : nullptr;
+  return name ? *name : "";
+}
+
 }  // namespace
 
 bool is_lost(Code code) { return is_one_of(kLost, code); }
@@ -73,11 +78,6 @@ const std::string* interned(const std::string& kernel) {
 
 void note_launched(int ordinal, const std::string* interned_name) {
   last[ordinal].store(interned_name, std::memory_order_relaxed);
-}
-
-std::string last_kernel_on(int ordinal) {
-  const std::string* name = ordinal >= 0 && ordinal < static_cast<int>(kCounted) ? last[ordinal].load() : nullptr;
-  return name ? *name : "";
 }
 
 }  // namespace tw::runtime::cuda

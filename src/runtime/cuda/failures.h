@@ -23,10 +23,9 @@ std::vector<std::string> notes_of_stream(Code, const GpuDevice&);
 // A way out where the driver does not take code; empty: it is not about the code.
 std::string why_not_loaded(const Driver&, Code);
 
-// The kernel that this process launched last on the device, for errors that come later; empty: none. Names are kept:
-// an error may come when their kernels are gone.
+// The kernel that this process launched last on the device, which errors that come later name. Names are kept: an error
+// may come when their kernels are gone.
 const std::string* interned(const std::string& kernel);
 void note_launched(int ordinal, const std::string* interned_name);
-std::string last_kernel_on(int ordinal);
 
 }  // namespace tw::runtime::cuda

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "autotune/log/recorded_target.h"
 #include "autotune/log/stock.h"
 #include "autotune/task_hash.h"
 #include "src/support/json_text.h"
@@ -30,11 +31,13 @@ std::string text_of(const Json& args) {
 // computation's the hash tells.
 Sizes sizes_of(const std::string& log, const std::string& hash, const Target& target, const std::string& hardware) {
   Sizes sizes;
+  autotune::OfTarget is_of_target(target);
   autotune::for_each_line(
       log,
-      [&](size_t, std::string_view, Result<autotune::Record> r) {
-        if (!r || r->key.target != target.to_string() || (!hardware.empty() && r->key.hardware != hardware)) return;
+      [&](size_t, std::string_view text, Result<autotune::Record> r) {
+        if (!r || (!hardware.empty() && r->key.hardware != hardware)) return;
         if (!autotune::says_size(r->args) || r->key.hash != autotune::hash_at_sizes(hash, r->args)) return;
+        if (!is_of_target(text)) return;
         const auto args = support::read_json<Json>(r->args);
         if (!sizes.first) sizes.first = args;
         if (text_of(args) != text_of(*sizes.first))

@@ -1,12 +1,10 @@
 #include "autotune/frozen/record_choice.h"
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "autotune/log/recorded_target.h"
 #include "autotune/log/winner.h"
-#include "src/support/json_text.h"
 
 namespace tw::aot {
 
@@ -21,33 +19,6 @@ std::string checksum_of(std::string_view line) {
   return at == std::string_view::npos ? "" : std::string(line.substr(at + kKey.size(), 16));
 }
 
-// Whether a line is of a target, on any machine alike. The CPU that an earlier release named may be called otherwise
-// today: what its code may use says whether it is this one.
-class OfTarget {
- public:
-  explicit OfTarget(const Target& wanted) : wanted_(wanted), text_(wanted.to_string()) {}
-  bool operator()(std::string_view line) {
-    const auto json = support::read_json<nlohmann::json>(line);
-    const std::string recorded = json.is_object() ? json.value("target", "") : "";
-    const auto [known, fresh] = known_.try_emplace(recorded, false);
-    if (fresh) known->second = is(recorded);
-    return known->second;
-  }
-
- private:
-  bool is(const std::string& recorded) const {
-    if (recorded == text_) return true;
-    const Result<Target> target = Target::parse(recorded);
-    if (!target || target->to_string() == recorded) return false;
-    return target->kind == wanted_.kind && target->triple == wanted_.triple && target->arch == wanted_.arch &&
-           target->features == wanted_.features && target->sve_bits == wanted_.sve_bits;
-  }
-
-  const Target& wanted_;
-  std::string text_;
-  std::map<std::string, bool> known_;
-};
-
 [[noreturn]] void refuse(std::string what, std::vector<std::string> notes) {
   throw Error(Diagnostic{ErrorKind::kLog, std::move(what), {}, std::move(notes)});
 }
@@ -55,7 +26,7 @@ class OfTarget {
 }  // namespace
 
 RecordChoice::RecordChoice(const std::string& log, const std::string& hash, const Target& target) {
-  OfTarget is_of_target(target);
+  autotune::OfTarget is_of_target(target);
   autotune::for_each_line(
       log,
       [&](size_t, std::string_view text, Result<Record> record) {

@@ -1,7 +1,9 @@
 #include "autotune/log/recorded_target.h"
 
-#include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -26,6 +28,22 @@ std::string target_today(const std::string& recorded, const std::string& hardwar
     found->second = target_today(recorded, measured_here ? &here : nullptr);
   }
   return found->second;
+}
+
+bool OfTarget::operator()(std::string_view line) {
+  const auto json = support::read_json<nlohmann::json>(line);
+  const std::string recorded = json.is_object() ? json.value("target", "") : "";
+  const auto [known, fresh] = known_.try_emplace(recorded, false);
+  if (fresh) known->second = is(recorded);
+  return known->second;
+}
+
+bool OfTarget::is(const std::string& recorded) const {
+  if (recorded == text_) return true;
+  const Result<Target> target = Target::parse(recorded);
+  if (!target || target->to_string() == recorded) return false;
+  return target->kind == wanted_.kind && target->triple == wanted_.triple && target->arch == wanted_.arch &&
+         target->features == wanted_.features && target->sve_bits == wanted_.sve_bits;
 }
 
 }  // namespace tw::autotune

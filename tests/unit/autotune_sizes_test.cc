@@ -85,6 +85,39 @@ TEST(Sizes, WhatIsTunedIsFrozen) {
   }
 }
 
+// A record of one candidate at each size, whose line says `recorded`.
+void append_sizes(const Rows& rows, const Target& target, const std::string& recorded, const std::string& log) {
+  autotune::Journal journal(log);
+  for (const int64_t size : {3, 40}) {
+    const Task task = Task::at_size(rows.args, target, rows.n, size);
+    uint64_t index = 0;
+    while (!task.candidate(index).ok()) ++index;
+    autotune::Record r;
+    r.key = {task.hash(), recorded, 2, "a CPU"};
+    r.name = task.name();
+    r.args = task.args();
+    r.trial.index = index;
+    r.trial.knobs = task.space().describe(index);
+    r.trial.steps = task.steps(index).value_or_throw();
+    r.trial.status = "ok";
+    r.trial.seconds = 1e-3;
+    journal.append(r);
+  }
+}
+
+TEST(Sizes, ATargetIsKnownByWhatItsCodeMayUse) {
+  const Rows rows;
+  const Target target = Target::parse("llvm -mcpu=x86-64-v3").value_or_throw();
+  for (const char* recorded :
+       {"llvm -mcpu=x86-64-v3", "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=x86-64-v3 -mattr=-pku"}) {
+    const test::Folder folder;
+    append_sizes(rows, target, recorded, folder / "log.jsonl");
+    const Frozen f =
+        freeze_any_size(rows.args, target, {.name = "rows", .log = folder / "log.jsonl", .allow_default = true});
+    EXPECT_EQ(f.at_size, 40) << recorded;
+  }
+}
+
 #else
 TEST(Sizes, NeedsLlvm) { GTEST_SKIP() << "skipped: this build has no LLVM"; }
 #endif

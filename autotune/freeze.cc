@@ -1,12 +1,12 @@
 // From a task to what is built of it, and whether a log or a source says something else today.
 #include <algorithm>
 
+#include "autotune/computation_hash.h"
 #include "autotune/frozen/by_size.h"
 #include "autotune/frozen/record_choice.h"
 #include "autotune/frozen/text.h"
 #include "autotune/log/history.h"
 #include "autotune/size_table.h"
-#include "autotune/task_hash.h"
 #include "src/support/release.h"
 #include "tensorwright/build.h"
 
@@ -64,7 +64,7 @@ Frozen freeze(const schedule::Schedule& s, const std::vector<te::Tensor>& args, 
               const FreezeOptions& options, const std::vector<te::ScalarArgument>& scalars) {
   Frozen f = lowered(s, args, target, options.name.empty() ? "kernel" : options.name, scalars);
   f.args = "[]";
-  f.hash = autotune::task_hash(s.outputs(), args);
+  f.hash = autotune::computation_hash(s.outputs(), args);
   f.source = options.source;
   return f;
 }
@@ -112,7 +112,7 @@ Frozen freeze_any_size(const std::vector<te::Tensor>& args, const Target& target
                        const std::vector<te::ScalarArgument>& scalars) {
   const std::vector<te::Tensor> outputs = autotune::outputs_among(args);
   const auto table = options.log.empty() ? std::nullopt
-                                         : size_table(options.log, autotune::task_hash(outputs, args), target,
+                                         : size_table(options.log, autotune::computation_hash(outputs, args), target,
                                                       options.hardware, options.threads);
   if (!table && !options.log.empty() && !options.allow_default) no_sizes(options.name, target, options.log);
   if (!table) return freeze(default_schedule(outputs, target), args, target, options, scalars);

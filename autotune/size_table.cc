@@ -4,9 +4,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "autotune/computation_hash.h"
 #include "autotune/log/recorded_target.h"
 #include "autotune/log/stock.h"
-#include "autotune/task_hash.h"
 #include "src/support/json_text.h"
 
 namespace tw::aot {

@@ -11,10 +11,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "autotune/computation_hash.h"
 #include "autotune/sketch/sketch.h"
 #include "autotune/space/knobs.h"
 #include "autotune/space/trace.h"
-#include "autotune/task_hash.h"
 #include "src/ir/externs.h"
 #include "src/ir/walk.h"
 #include "src/support/json_text.h"
@@ -185,7 +185,7 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   require_symbols(name, first);
   state->space = Space(config.knobs());
   state->filters = config.filters();
-  state->hash = task_hash(first.schedule.outputs(), first.args);
+  state->hash = computation_hash(first.schedule.outputs(), first.args);
   state->first = first;
 
   const std::shared_ptr<const Path> path = make_path(config, first);
@@ -255,7 +255,7 @@ Task Task::at_size(const std::vector<te::Tensor>& args, Target target, const ir:
   Task task(std::move(name), support::to_text(values), automatic(std::move(known), target, true), target);
   const auto state = std::const_pointer_cast<State>(task.state_);  // nobody else has it yet
   state->any_size = args;
-  state->hash = hash_at_sizes(task_hash(outputs_among(args), args), state->args_json);
+  state->hash = hash_at_sizes(computation_hash(outputs_among(args), args), state->args_json);
   return task;
 }
 

@@ -19,7 +19,7 @@ constexpr int kSchema = 1;
 
 // What a measurement is of. Records with different keys never meet.
 struct RecordKey {
-  std::string hash;    // of the computation: task_hash.h
+  std::string hash;    // of the computation: computation_hash.h
   std::string target;  // resolved
   int threads = 1;
   std::string hardware;  // as the Runner describes it

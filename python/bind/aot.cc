@@ -3,7 +3,7 @@
 
 #include <pybind11/stl.h>
 
-#include "autotune/task_hash.h"
+#include "autotune/computation_hash.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
 #include "te/at_size.h"
@@ -104,7 +104,7 @@ void bind_aot(py::module_& m) {
   m.def("_frozen_name", &file_name);
   m.def("_frozen_stale", &stale, unlocked);
   m.def("_at_size", &te::at_size, unlocked);
-  m.def("_computation_hash", &autotune::task_hash);
+  m.def("_computation_hash", &autotune::computation_hash);
   m.def("_target_named", [](const std::string& text) { return aot::target_named(text).value_or_throw().to_string(); });
   m.def("_build_frozen", [](const std::vector<std::string>& paths, const std::string& folder, const std::string& name,
                             const std::string& prefix, const std::optional<Target>& baseline, bool archive, bool shared,

@@ -7,9 +7,9 @@
 #include <map>
 #include <memory>
 
+#include "autotune/computation_hash.h"
 #include "autotune/log/history.h"
 #include "autotune/log/stock.h"
-#include "autotune/task_hash.h"
 #include "src/tools/tw_command.h"
 #include "tensorwright/aot.h"
 #include "tensorwright/ops/kernels.h"
@@ -74,7 +74,7 @@ std::string hash_of_stock(const Options& options, const Target& target) {
   const std::vector<te::Tensor> args = of_any_size(options);
   if (args.empty())
     return autotune::stock_task(options.sources.front(), parameters_of("freeze", options.shape), target).hash();
-  return autotune::task_hash(autotune::outputs_among(args), args);
+  return autotune::computation_hash(autotune::outputs_among(args), args);
 }
 
 // Whoever runs this program has the package beside it. Without parameters the source is a file.

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "autotune/task_hash.h"
+#include "autotune/computation_hash.h"
 #include "tests/unit/autotune_templates.h"
 
 namespace tw::autotune {
@@ -14,7 +14,7 @@ using te::Var;
 
 struct Computation {
   std::vector<Tensor> outputs, args;
-  std::string hash() const { return task_hash(outputs, args); }
+  std::string hash() const { return computation_hash(outputs, args); }
   std::string text() const { return canonical_text(outputs, args); }
 };
 
@@ -109,7 +109,7 @@ TEST(TaskHash, SharedPartsCostOnce) {
         return e;
       },
       "y");
-  EXPECT_EQ(task_hash({y}, {x, y}).size(), 16u);
+  EXPECT_EQ(computation_hash({y}, {x, y}).size(), 16u);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string canonical_text(const std::vector<te::Tensor>& outputs, const std::ve
 // Those of a kernel's arguments that it computes.
 std::vector<te::Tensor> outputs_among(const std::vector<te::Tensor>& args);
 // 16 hexadecimal digits: FNV-1a, 64 bits, of the text.
-std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args);
+std::string computation_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args);
 // That of a computation of any size where sizes are as `args_json` says, {"n":8,"m":64}: Task::at_size.
 std::string hash_at_sizes(const std::string& hash, const std::string& args_json);
 

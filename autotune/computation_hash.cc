@@ -9,7 +9,7 @@
 // A body stands there by its hash: FNV-1a of the kind of the node, its type, its fields, and the hashes of its
 // children, so that a body of shared parts costs its nodes and not its paths. Variables are known by what binds them
 // (the second axis, the first loop), values of a let by what they stand for.
-#include "autotune/task_hash.h"
+#include "autotune/computation_hash.h"
 
 #include <algorithm>
 #include <bit>
@@ -225,7 +225,7 @@ std::vector<te::Tensor> outputs_among(const std::vector<te::Tensor>& args) {
   return outputs;
 }
 
-std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args) {
+std::string computation_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args) {
   return support::fnv1a_hex(canonical_text(outputs, args));
 }
 

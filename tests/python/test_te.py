@@ -231,7 +231,9 @@ def test_large_programs():
     del stage
     shared = te.compute((4,), lambda i: doubled(A[i], 60))
     assert shared.dtype == "float32"
-    threading.Thread(target=lambda: te.compute((4,), lambda i: doubled(A[i], 2000))).start()
+    other = threading.Thread(target=lambda: te.compute((4,), lambda i: doubled(A[i], 2000)))
+    other.start()
+    other.join()
 
 
 def doubled(e, times):

@@ -245,7 +245,6 @@ class Reader {
 
   // Children stand before those that hold them, so that recursion ends.
   Expr expr(const Json& number) {
-    if (number.is_null()) return {};
     const auto at = number.get<size_t>();
     Expr& known = nodes_.at(at);
     if (!known) known = node(json_.at("nodes").at(at), at);
@@ -253,7 +252,7 @@ class Reader {
   }
 
   Expr child(const Json& number, size_t parent) {
-    if (!number.is_null() && number.get<size_t>() >= parent) throw std::invalid_argument("a node holds a later one");
+    if (number.get<size_t>() >= parent) throw std::invalid_argument("a node holds a later one");
     return expr(number);
   }
   std::vector<Expr> children(const Json& numbers, size_t parent) {
@@ -299,7 +298,7 @@ class Reader {
     ir::Reduce r{enumerator(n.at(1), ir::ReduceOp::kCustom),
                  children(n.at(2), at),
                  {},
-                 child(n.at(4), at),
+                 n.at(4).is_null() ? Expr() : child(n.at(4), at),
                  children(n.at(5), at),
                  n.at(6).get<int>(),
                  nullptr};
@@ -343,6 +342,10 @@ std::vector<Tensor> tensors_from_json(const std::string& text) {
       refuse(ErrorKind::kParse, "load_json: expected what save_json gives", {e.what()});
     } catch (const std::logic_error& e) {  // a place that does not exist
       refuse(ErrorKind::kParse, "load_json: expected what save_json gives", {e.what()});
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::kInternal) throw;
+      refuse(ErrorKind::kParse, "load_json: expected what save_json gives",
+             {e.diagnostic().what});  // types that differ
     }
   });
 }

@@ -103,3 +103,27 @@ def test_what_is_not_written_and_not_read():
             assert bad != good
             with pytest.raises(tw.ParseError, match=f"an operator expected, not {number}"):
                 te.load_json(bad)
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ('["binary", 14, 3, 4', '["binary", 14, 3, null'),
+        ('["binary", 14, 3, 4', '["binary", 14, 3, 1'),
+        ('["select", 5', '["select", null'),
+        ('["select", 5', '["select", 3'),
+        ('["load", [0, 0], [1, 2]', '["load", [0, 0], [1]'),
+        ('["load", [0, 0], [1, 2]', '["load", [0, 0], [1, null]'),
+        ('["call", 0, [10]', '["call", 0, []'),
+        ('["float", "0x0p+0", "float32"]', '["int", 0, "float32"]'),
+        ('"bodies": [14]', '"bodies": [null]'),
+        ('"shape": [0, 0]', '"shape": [0, null]'),
+    ],
+)
+def test_nodes_that_do_not_fit_are_refused(there, here):
+    A = te.placeholder((4, 4), name="A")
+    good = te.save_json(te.compute((4,), lambda i: te.select(A[i, 0] > 0, A[i, 0], te.exp(A[i, 1]) * 2), name="C"))
+    bad = good.replace(there, here, 1).replace('"process": "', '"process": "of another ')
+    assert there in good
+    with pytest.raises(tw.ParseError, match="load_json: expected what save_json gives"):
+        te.load_json(bad)

@@ -11,6 +11,12 @@ namespace {
 std::string named(const GpuDevice& device) { return "cuda:" + std::to_string(device.ordinal); }
 Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
+constexpr Stream kDefault = nullptr;
+
+void finish(const GpuDevice& device) {
+  check(device, device.driver->stream_finish(kDefault), named(device), "waiting for it");
+}
+
 }  // namespace
 
 std::shared_ptr<void> allocate(const GpuDevice& device, size_t bytes) {
@@ -31,21 +37,16 @@ std::shared_ptr<void> allocate(const GpuDevice& device, size_t bytes) {
           }};
 }
 
-void copy_to_device(const GpuDevice& device, void* to, const void* from, size_t bytes, Stream stream) {
+void copy_to_device(const GpuDevice& device, void* to, const void* from, size_t bytes) {
   const OnDevice here(device);
-  check(device, device.driver->to_device(address(to), from, bytes, stream), named(device), "copying to it");
-  finish(device, stream);
+  check(device, device.driver->to_device(address(to), from, bytes, kDefault), named(device), "copying to it");
+  finish(device);
 }
 
-void copy_to_host(const GpuDevice& device, void* to, const void* from, size_t bytes, Stream stream) {
+void copy_to_host(const GpuDevice& device, void* to, const void* from, size_t bytes) {
   const OnDevice here(device);
-  check(device, device.driver->to_host(to, address(from), bytes, stream), named(device), "copying from it");
-  finish(device, stream);
-}
-
-void finish(const GpuDevice& device, Stream stream) {
-  const OnDevice here(device);
-  check(device, device.driver->stream_finish(stream), named(device), "waiting for it");
+  check(device, device.driver->to_host(to, address(from), bytes, kDefault), named(device), "copying from it");
+  finish(device);
 }
 
 }  // namespace tw::runtime::cuda

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "schedule/body_view.h"
 #include "schedule/loop_nest.h"
 #include "schedule/nest_view.h"
 #include "schedule/rule_device.h"
@@ -25,7 +26,8 @@ namespace tw::schedule {
 
 namespace {
 
-constexpr int64_t kInlineNodes = 64;       // a body larger than this is not repeated in its readers
+constexpr int64_t kInlineNodes = 64;  // a body larger than this is not repeated in its readers
+constexpr double kExpensive = 10;     // operations that a call counts as from which on it is worth a trip to memory
 constexpr double kParallelWork = 100'000;  // operations below which threads cost more than they give
 constexpr int64_t kChunkVectors = 64;      // vectors that one thread takes at a time from a flat elementwise stage
 constexpr int64_t kRows = 6;               // of a register tile
@@ -107,7 +109,7 @@ bool is_expensive(const ir::Expr& body) {
   bool expensive = false;
   ir::walk(body, [&](const ir::Expr& e) {
     const auto* call = ir::as<ir::Call>(e);
-    expensive = expensive || (call && call->fn <= ir::Fn::kRsqrt);
+    expensive = expensive || (call && cost_of_call(call->fn) >= kExpensive);
     return !expensive;
   });
   return expensive;

@@ -86,3 +86,16 @@ def test_many_axes_are_many_elements(axes):
     args = [a, te.compute(sizes, lambda *at: a[at] * 2, name="B")]
     text = tw.default_schedule(args, "llvm -mcpu=znver4").to_python()
     assert "vectorize" in text and "parallel" in text
+
+
+@pytest.mark.parametrize("function", ["exp", "sqrt", "sin", "log1p", "cbrt"])
+def test_by_rules_what_is_dear_is_computed_once(function):
+    """Not in each term of a sum that reads it. So many axes of any size have no space."""
+    sizes = [te.var(f"n{d}") for d in range(7)]
+    a = te.placeholder(sizes, name="A")
+    dear = te.compute(sizes, lambda *at: getattr(te, function)(a[at]), name="dear")
+    cheap = te.compute(sizes, lambda *at: te.abs(a[at]), name="cheap")
+    k = te.reduce_axis((0, sizes[6]), name="k")
+    args = [a, te.compute(sizes[:6], lambda *at: te.sum(dear[(*at, k)] * cheap[(*at, k)], axis=k), name="C")]
+    text = tw.default_schedule(args, "llvm -mcpu=znver4").to_python()
+    assert "s[cheap].compute_inline()" in text and "s[dear].compute_inline()" not in text

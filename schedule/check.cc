@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "schedule/analysis.h"
-#include "schedule/check_launches.h"
+#include "schedule/check_launch_memory.h"
 #include "schedule/emit.h"
 #include "schedule/layout.h"
 #include "schedule/refuse.h"

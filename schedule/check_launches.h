@@ -12,8 +12,4 @@ Status check_launches(const LoopNest&, const Placement&, const std::vector<Step>
 // Threads have numbers that are known, as many as a block may have.
 Status check_launch_extents(const LoopNest&, const Placement&, const NestBounds&, const std::vector<Step>& steps);
 
-// The memory of a block and of its threads has a size that is known, and what a block shares fits. Names the Step
-// that places most of it. REQUIRES: the loops of a legal nest.
-Status check_launch_memory(const ir::Stmt& body, const std::vector<Step>& steps);
-
 }  // namespace tw::schedule

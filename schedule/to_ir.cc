@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "schedule/analysis.h"
-#include "schedule/check_launches.h"
+#include "schedule/check_launch_memory.h"
 #include "schedule/emit.h"
 #include "schedule/lane_memory.h"
 #include "schedule/pad.h"

@@ -180,6 +180,13 @@ std::vector<HeaderKernel> header_kernels(const LibraryKernel& kernel, const Libr
   return all;
 }
 
+std::vector<HeaderKernel> header_kernels(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options) {
+  std::vector<HeaderKernel> all;
+  for (const LibraryKernel& kernel : kernels)
+    for (HeaderKernel& part : header_kernels(kernel, options)) all.push_back(std::move(part));
+  return all;
+}
+
 Status check_packers(const LibraryKernel& kernel) {
   for (const LibraryVariant& variant : kernel.variants) {
     size_t packed = 0;
@@ -189,14 +196,6 @@ Status check_packers(const LibraryKernel& kernel) {
                                              std::to_string(packed) + " packed inputs, and " +
                                              std::to_string(variant.packers.size()) + " kernels that pack are given");
   }
-  return Unit{};
-}
-
-Status check_names(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options) {
-  std::vector<HeaderKernel> all;
-  for (const LibraryKernel& kernel : kernels)
-    for (HeaderKernel& part : header_kernels(kernel, options)) all.push_back(std::move(part));
-  if (const std::optional<std::string> clash = name_clash(all)) return refusal(ErrorKind::kArgument, *clash);
   return Unit{};
 }
 
@@ -223,7 +222,8 @@ Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKern
     put_best_first(kernel);
     TW_TRY([[maybe_unused]] Unit baseline, check_baseline(kernel, options));
   }
-  TW_TRY([[maybe_unused]] Unit symbols, check_names(checked, options));
+  if (const std::optional<std::string> clash = name_clash(header_kernels(checked, options)))
+    return refusal(ErrorKind::kArgument, *clash);
   return checked;
 }
 
@@ -234,12 +234,9 @@ std::string launching_host(const std::vector<LibraryKernel>& kernels, const Libr
 }
 
 std::string library_header(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options) {
-  std::vector<HeaderKernel> all;
-  for (const LibraryKernel& kernel : kernels)
-    for (HeaderKernel& part : header_kernels(kernel, options)) all.push_back(std::move(part));
   const std::string guard = "TENSORWRIGHT_LIBRARY_" + identifier(options.name);
-  return "#ifndef " + guard + "\n#define " + guard + "\n" + c_header(all, launching_host(kernels, options)) +
-         "#endif\n";
+  return "#ifndef " + guard + "\n#define " + guard + "\n" +
+         c_header(header_kernels(kernels, options), launching_host(kernels, options)) + "#endif\n";
 }
 
 std::string short_name(const Target& target) {

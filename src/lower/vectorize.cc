@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "src/ir/register_lanes.h"
 #include "src/ir/walk.h"
@@ -57,6 +58,7 @@ class Vectorizer {
 
   Stmt visit(const Stmt& s) {
     if (const auto* a = as<Allocate>(s); a && wants_padding(*a)) return padded(*a);
+    if (const auto* i = as<If>(s)) return branches(*i);
     const auto* f = as<For>(s);
     if (!f) return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
     const auto extent = as_int(f->extent);
@@ -66,6 +68,17 @@ class Vectorizer {
   }
 
  private:
+  // What a condition says of the variables is known in its branches.
+  Stmt branches(const If& i) {
+    const auto where = [&](const Expr& holds, const Stmt& branch) {
+      Bounds around = std::exchange(bounds_, bounds_where(holds, bounds_));
+      Stmt made = visit(branch);
+      bounds_ = std::move(around);
+      return made;
+    };
+    return if_then(i.cond, where(i.cond, i.then), i.otherwise ? where(logical_not(i.cond), i.otherwise) : Stmt());
+  }
+
   // Only what stands around a vector is known there: a long program has many loops.
   template <class F>
   Stmt inside(const Var& var, int64_t extent, F make) {

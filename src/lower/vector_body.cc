@@ -3,6 +3,7 @@
 #include "src/lower/vector_body.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
@@ -21,6 +22,7 @@ namespace {
 struct Mask {
   Expr lanes;  // empty: all of them
   Expr any;
+  std::vector<std::pair<Expr, Expr>> reads;  // what its conditions have read in all of them, and the vectors of that
 };
 
 bool has_lanes(const Expr& e) { return e ? !e.type().is_scalar() : false; }
@@ -90,11 +92,12 @@ class VectorBody {
   }
 
  private:
-  // Runs `f` where only the lanes of `condition` are active.
+  // Runs `f` where only the lanes of `condition` are active, which is that of a statement or of the expression `asked`.
   template <class F>
-  auto under(const Expr& condition, F f) {
+  auto under(const Expr& condition, const Expr& asked, F f) {
     const Mask outer = mask_;
-    mask_ = {both(outer.lanes, condition), outer.lanes ? Expr() : any_lane(condition, static_cast<bool>(count_))};
+    mask_ = {both(outer.lanes, condition), outer.lanes ? Expr() : any_lane(condition, static_cast<bool>(count_)),
+             asked ? reads_in(asked, outer) : std::vector<std::pair<Expr, Expr>>()};
     ++nested_;
     auto out = f();
     --nested_;
@@ -124,8 +127,8 @@ class VectorBody {
     const Expr cond = visit(i.cond);
     if (cond.type().is_scalar()) return if_then(cond, visit(i.then), i.otherwise ? visit(i.otherwise) : Stmt());
     std::vector<Stmt> parts;
-    parts.push_back(under(cond, [&] { return visit(i.then); }));
-    if (i.otherwise) parts.push_back(under(logical_not(cond), [&] { return visit(i.otherwise); }));
+    parts.push_back(under(cond, Expr(), [&] { return visit(i.then); }));
+    if (i.otherwise) parts.push_back(under(logical_not(cond), Expr(), [&] { return visit(i.otherwise); }));
     return seq(std::move(parts));
   }
 
@@ -154,7 +157,11 @@ class VectorBody {
           return cast(e.type().with_lanes(value.type().lanes), value);
         },
         [&](const Binary& b) { return rebuild(b, e); }, [&](const Not& n) { return logical_not(visit(n.a)); },
-        [&](const Select& s) { return rebuild(s); }, [&](const Load& l) { return rebuild(l); },
+        [&](const Select& s) { return rebuild(s); },
+        [&](const Load& l) {
+          const auto known = std::ranges::find_if(mask_.reads, [&](const auto& read) { return equal(read.first, e); });
+          return known == mask_.reads.end() ? rebuild(l) : known->second;
+        },
         [&](const Call& c) { return rebuild(c, e.type()); },
         [&](const Let& l) {
           const Expr value = visit(l.value);
@@ -175,7 +182,7 @@ class VectorBody {
     const Expr x = visit(b.a);
     const bool logic = b.op == BinOp::kAnd || b.op == BinOp::kOr;
     const Expr y = logic && needs_mask(b.b) && !x.type().is_scalar()
-                       ? under(b.op == BinOp::kAnd ? x : logical_not(x), [&] { return visit(b.b); })
+                       ? under(b.op == BinOp::kAnd ? x : logical_not(x), b.a, [&] { return visit(b.b); })
                        : visit(b.b);
     if (x.same_as(b.a) && y.same_as(b.b)) return e;
     if (x.type().is_index()) {
@@ -201,9 +208,9 @@ class VectorBody {
       for (const Expr& load : same) done_[key_of(load)] = read;
       return visit(s.yes);
     };
-    Expr yes = split && needs_mask(s.yes) ? under(cond, visit_yes) : visit(s.yes);
+    Expr yes = split && needs_mask(s.yes) ? under(cond, s.cond, visit_yes) : visit(s.yes);
     Expr no = read                        ? read
-              : split && needs_mask(s.no) ? under(logical_not(cond), [&] { return visit(s.no); })
+              : split && needs_mask(s.no) ? under(logical_not(cond), s.cond, [&] { return visit(s.no); })
                                           : visit(s.no);
     const int lanes = std::max({cond.type().lanes, yes.type().lanes, no.type().lanes});
     return select(with_lanes(cond, lanes), with_lanes(yes, lanes), with_lanes(no, lanes));
@@ -242,14 +249,39 @@ class VectorBody {
 
   // Of  select(c, x[i] + t, x[i])  each lane reads x[i], for one value or the other: without a mask.
   std::vector<Expr> reads_of_both(const Select& s) const {
-    std::vector<Expr> same;
-    if (!as<Load>(s.no)) return same;
-    walk(s.yes, [&](const Expr& e) {
-      if (as<Load>(e) && equal(e, s.no)) same.push_back(e);
-      const auto* b = as<Binary>(e);
-      return !as<Load>(e) && !as<Select>(e) && !as<Let>(e) && !(b && (b->op == BinOp::kAnd || b->op == BinOp::kOr));
-    });
+    if (!as<Load>(s.no)) return {};
+    std::vector<Expr> same = always_read(s.yes);
+    std::erase_if(same, [&](const Expr& e) { return !equal(e, s.no); });
     return same;
+  }
+
+  // The loads that each active lane does, whatever is chosen.
+  static std::vector<Expr> always_read(const Expr& e) {
+    std::vector<Expr> loads;
+    add_always_read(loads, e);
+    return loads;
+  }
+  static void add_always_read(std::vector<Expr>& loads, const Expr& e) {
+    const auto first = [&](const Expr& part) {
+      add_always_read(loads, part);
+      return false;
+    };
+    walk(e, [&](const Expr& x) {
+      if (as<Load>(x)) return loads.push_back(x), false;
+      if (const auto* s = as<Select>(x)) return first(s->cond);
+      if (const auto* l = as<Let>(x)) return first(l->value);
+      const auto* b = as<Binary>(x);
+      return b && (b->op == BinOp::kAnd || b->op == BinOp::kOr) ? first(b->a) : true;
+    });
+  }
+
+  // Of a condition that has been visited.
+  std::vector<std::pair<Expr, Expr>> reads_in(const Expr& condition, const Mask& outer) const {
+    std::vector<std::pair<Expr, Expr>> reads = outer.reads;
+    for (const Expr& load : always_read(condition))
+      if (const auto made = done_.find({load.get(), outer.lanes.get()}); made != done_.end())
+        reads.emplace_back(load, made->second);
+    return reads;
   }
 
   Expr rebuild(const Call& c, Type type) {

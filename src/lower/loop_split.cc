@@ -34,7 +34,7 @@ class LoopSplitter {
 
   Stmt visit(const Stmt& s, int copies) {
     return match(
-        s, [&](const Store& st) { return at_ == SplitAt::kSelects ? without_decided_selects(s) : s; },
+        s, [&](const Store&) { return at_ == SplitAt::kSelects ? without_decided_selects(s) : s; },
         [&](const For& f) { return visit(f, copies); }, [&](const If& i) { return visit(i, copies); },
         [&](const Seq& all) {
           std::vector<Stmt> out;
@@ -42,7 +42,10 @@ class LoopSplitter {
           return lifted(seq(std::move(out)));
         },
         [&](const Allocate& a) { return lifted(allocate(a.buffer, visit(a.body, copies))); },
-        [&](const LetStmt& l) { return let_stmt(l.var, l.value, visit(l.body, copies)); },
+        [&](const LetStmt& l) {
+          const Expr value = at_ == SplitAt::kSelects ? without_decided_selects(l.value) : l.value;
+          return let_stmt(l.var, value, visit(l.body, copies));
+        },
         [&](const Evaluate&) { return s; }, [&](const Sync&) { return s; });
   }
 
@@ -343,7 +346,10 @@ class LoopSplitter {
         inner_[f->var.id()] = n ? Interval{0, *n - 1} : Interval::everything();
         if (f->kind == ForKind::kVectorized) lanes_.push_back(f->var);
       }
-      if (const auto* l = as<LetStmt>(s)) inner_[l->var.id()] = Interval::everything();
+      if (const auto* l = as<LetStmt>(s)) {
+        inner_[l->var.id()] = Interval::everything();
+        if (at_ == SplitAt::kSelects) walk(l->value, note_selects);
+      }
       if (const auto* i = as<If>(s); i && at_ == SplitAt::kGuards) note(i->cond);
       if (const auto* st = as<Store>(s); st && at_ == SplitAt::kSelects) {
         for (const Expr& e : st->at) walk(e, note_selects);
@@ -368,18 +374,21 @@ class LoopSplitter {
   }
 
   Stmt without_decided_selects(const Stmt& s) {
-    const auto on_expr = [&](const Expr& e) {
-      const auto* choice = as<Select>(e);
-      if (!choice) return e;
-      std::vector<Expr> open;
-      for (const Expr& c : conjuncts(choice->cond)) {
-        const auto known = decide(c, reader_, ranges_);
-        if (known == false) return choice->no;
-        if (!known) open.push_back(c);
-      }
-      return open.empty() ? choice->yes : select(conjunction(open), choice->yes, choice->no);
-    };
-    return rewrite(s, [](const Stmt& at) { return at; }, on_expr);
+    return rewrite(s, [](const Stmt& at) { return at; }, [&](const Expr& e) { return without_decided(e); });
+  }
+  Expr without_decided_selects(const Expr& e) {
+    return rewrite(e, [&](const Expr& at) { return without_decided(at); });
+  }
+  Expr without_decided(const Expr& e) {
+    const auto* choice = as<Select>(e);
+    if (!choice) return e;
+    std::vector<Expr> open;
+    for (const Expr& c : conjuncts(choice->cond)) {
+      const auto known = decide(c, reader_, ranges_);
+      if (known == false) return choice->no;
+      if (!known) open.push_back(c);
+    }
+    return open.empty() ? choice->yes : select(conjunction(open), choice->yes, choice->no);
   }
 
   const SplitAt at_;

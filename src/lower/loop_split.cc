@@ -288,7 +288,11 @@ class LoopSplitter {
       if (as_two <= max_copies_) return if_then(choice.holds, first, second);
     }
     const Stmt first = main(made);
-    return if_then(choice.holds, first, rest(copies_left_over(made)));
+    if (at_ == SplitAt::kGuards) return if_then(choice.holds, first, rest(made));
+    const bool only_sums = std::exchange(only_sums_, true);
+    const Stmt second = rest(made);
+    only_sums_ = only_sums;
+    return if_then(choice.holds, first, second);
   }
 
   // The body where an atom's values are known; other atoms of the same loop may split it further.
@@ -297,7 +301,8 @@ class LoopSplitter {
     const For here{f.var, f.extent, f.kind, f.tail, body};
     const auto split = split_point(here);
     const int made = with_parts(copies, 2);
-    const Stmt out = split && allowed(made) ? chosen(here, *split, copies, made) : visit(body, copies);
+    const bool cut = split && (!only_sums_ || goes_on(here)) && allowed(made);
+    const Stmt out = cut ? chosen(here, *split, copies, made) : visit(body, copies);
     ranges_.forget_last_atom();
     return out;
   }

@@ -34,7 +34,7 @@ Interval Simplifier::compute_interval(const Expr& e) {
       e, [&](const IntImm& c) { return Interval::point(c.value); }, [&](const FloatImm&) { return all; },
       [&](const VarRef& v) { return range_of_variable(v.var); },
       [&](const Cast& c) {
-        if (c.value.type().is_float()) return all;
+        if (c.value.type().is_float()) return interval_of_rounded(c.value, e.type());
         const Interval values = interval(c.value);
         const bool sign_lost = c.value.type().is_uint() && c.value.type().bits == 64 && !values.bounded();
         return sign_lost ? all : wrapped(values, e.type());

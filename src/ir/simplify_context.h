@@ -13,6 +13,10 @@
 
 namespace tw::ir {
 
+struct FloatRange {
+  double lo, hi;
+};
+
 class Simplifier {
  public:
   explicit Simplifier(const Bounds& bounds) : bounds_(bounds) {}
@@ -87,6 +91,10 @@ class Simplifier {
   Interval compute_interval(const Expr&);
   int64_t upper_end(const Linear&, int substitutions, int& effort);
   int64_t upper_end_inside(const Linear&, const Term&, int substitutions, int& effort);
+
+  // float_range.cc: intervals of what is rounded to an integer
+  std::optional<FloatRange> float_range(const Expr&);
+  Interval interval_of_rounded(const Expr& value, Type to);
 
   // simplify_stmt.cc
   Stmt simplify(const For&, const Stmt& original);

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/ir/equal.h"
 #include "src/ir/interval.h"
+#include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "tests/unit/random_index.h"
@@ -35,6 +37,44 @@ TEST_F(Proofs, DataMayWrap) {
   EXPECT_EQ(interval_of(cast(Type::index(), min(wide, int_imm(Type::u(64), 7))), {}), (Interval{0, 7}));
   EXPECT_EQ(interval_of(Expr(b) + int_imm(Type::u(8), 1), {}), (Interval{0, 255}));
   EXPECT_EQ(interval_of(cast(Type::i(32), Expr(b)) + int_imm(Type::i(32), 1), {}), (Interval{1, 256}));
+}
+
+TEST_F(Proofs, FloatsOfIndicesRound) {
+  const Type f32 = Type::f(32), f64 = Type::f(64), i32 = Type::i(32);
+  const auto rounded = [&](const Expr& e) { return interval_of(cast(i32, e), bounds); };
+  const Expr j = cast(f32, Expr(io));  // 0 .. 42
+  EXPECT_EQ(rounded(j * float_imm(f32, 0.40625)), (Interval{0, 17}));
+  EXPECT_EQ(rounded((j + float_imm(f32, 0.5)) * float_imm(f32, 0.5) - float_imm(f32, 0.5)), (Interval{0, 20}));
+  EXPECT_EQ(rounded(j * float_imm(f32, -0.5)), (Interval{-21, 0}));
+  EXPECT_EQ(rounded(call(Fn::kFloor, {j * float_imm(f32, -0.25)})), (Interval{-11, 0}));
+  EXPECT_EQ(rounded(binary(BinOp::kDiv, j, float_imm(f32, 4))), (Interval{0, 10}));
+  EXPECT_EQ(interval_of(cast(Type::u(8), j * float_imm(f32, 100)), bounds), (Interval{0, 255}));
+  EXPECT_EQ(rounded(binary(BinOp::kDiv, j, j - float_imm(f32, 7))), range_of(i32));
+  EXPECT_EQ(interval_of(cast(Type::boolean(), j * float_imm(f32, 0.001)), bounds), (Interval{0, 1}));
+  EXPECT_EQ(rounded(cast(f64, Expr(ii)) * float_imm(f64, 0.1) * float_imm(f64, 10)), (Interval{0, 5}));
+}
+
+// A product may be rounded before it is added to, or not.
+TEST_F(Proofs, FloatsOfIndicesHoldFusedSumsToo) {
+  const Type f32 = Type::f(32);
+  for (const float scale : {0.1F, 1.0F / 3, 0.40625F, 2.7F, -0.3F})
+    for (const float offset : {-14.0F, 0.0F, 0.3F, 4.2F, -0.1F}) {
+      const Expr at = cast(f32, Expr(io)) * float_imm(f32, scale) + float_imm(f32, offset);
+      const Interval got = interval_of(cast(Type::i(32), call(Fn::kFloor, {at * float_imm(f32, 3)})), bounds);
+      int64_t least = INT64_MAX, most = INT64_MIN;
+      for (int i = 0; i <= 42; ++i) {
+        const auto x = static_cast<float>(i);
+        const float product = x * scale;
+        for (const float sum : {product + offset, std::fma(x, scale, offset)}) {
+          least = std::min(least, static_cast<int64_t>(std::floor(sum * 3)));
+          most = std::max(most, static_cast<int64_t>(std::floor(sum * 3)));
+        }
+      }
+      EXPECT_LE(got.lo, least);
+      EXPECT_LE(least, got.lo + 1);
+      EXPECT_LE(most, got.hi);
+      EXPECT_LE(got.hi, most + 1);
+    }
 }
 
 TEST_F(Proofs, CommonTermsCancel) {

@@ -29,11 +29,14 @@
 #include "codegen/llvm/faults.h"
 #include "codegen/llvm/lane_loads.h"
 #include "codegen/llvm/offsets_last.h"
+#include "codegen/llvm/take_turns.h"
 #include "src/target/abilities.h"
 
 namespace tw::codegen {
 
 namespace {
+
+constexpr int kFewRegisters = 16;
 
 // What an iteration has stored and the next one loads, as of a running sum, stays in a register: a load of what has
 // just been stored takes longer than the sum. Other loops are not looked at, for that takes time.
@@ -79,6 +82,8 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
+  if (target.abilities.vector_registers <= kFewRegisters)
+    passes.addPass(TakeTurnsPass(target.abilities.vector_bits));  // last: instructions are emitted as they stand
   return passes;
 }
 

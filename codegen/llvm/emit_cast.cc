@@ -35,7 +35,8 @@ Value* Emitter::emit_cast(Type to, const ir::Expr& expr) {
 }
 
 // For x86 LLVM takes the saturating intrinsics apart lane by lane. In range, by a comparison and a choice that are one
-// instruction each, all lanes convert at once; the order of the operands gives the lower end for NaN.
+// instruction each, all lanes convert at once; the order of the operands gives the lower end for NaN. Where that is not
+// 0, NaN is made 0 while the comparison has as many bits as what it chooses from.
 Value* Emitter::emit_saturated(Type to, Type from, Value* value) {
   const int bits = to.is_uint() ? to.bits : to.bits - 1, precision = ir::significand_bits(from);
   const bool exact_end = bits <= precision;
@@ -44,6 +45,7 @@ Value* Emitter::emit_saturated(Type to, Type from, Value* value) {
   Value* low = real(to.is_uint() ? 0 : -above);
   Value* inside = b_.CreateSelect(b_.CreateFCmpOGT(value, low), value, low);
   inside = b_.CreateSelect(b_.CreateFCmpOLT(inside, real(end)), inside, real(end));
+  if (!to.is_uint()) inside = b_.CreateSelect(b_.CreateFCmpORD(value, value), inside, real(0));
   const bool fits_signed = to.is_int() || to.bits < 32;
   llvm::Type* wide =
       value_type((fits_signed ? Type::i(std::max<int>(32, to.bits)) : Type::u(to.bits)).with_lanes(to.lanes));
@@ -53,7 +55,6 @@ Value* Emitter::emit_saturated(Type to, Type from, Value* value) {
     const llvm::APInt last = to.is_uint() ? llvm::APInt::getMaxValue(n) : llvm::APInt::getSignedMaxValue(n);
     whole = b_.CreateSelect(b_.CreateFCmpOGE(value, real(above)), llvm::ConstantInt::get(wide, last), whole);
   }
-  if (!to.is_uint()) whole = b_.CreateSelect(b_.CreateFCmpORD(value, value), whole, llvm::Constant::getNullValue(wide));
   return b_.CreateTrunc(whole, value_type(to));
 }
 

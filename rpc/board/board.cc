@@ -29,6 +29,7 @@ constexpr size_t kUploadsAtOnce = 4;
 constexpr size_t kMostUnsent = 64;
 constexpr double kSilentS = 1;  // and another client may ask whether it is there
 constexpr double kAnswerS = 3;  // in which it has to answer then
+constexpr double kLeavesS = 1;  // in which who has gone is seen to have
 
 // Nobody waits for it: who reads notices a connection that is lost.
 template <Message M>
@@ -84,11 +85,13 @@ awaitable<void> Board::serve(Connection connection) {
   leave(session);
 }
 
-// One that is silent may be gone without a word: it is asked.
+// One that is silent may be gone without a word: it is asked. One that has gone may have left something to do, as
+// arrays to free, before it is seen that it has: it is waited for.
 awaitable<bool> Board::enter(std::shared_ptr<Session> session) {
-  if (const std::shared_ptr<Session> other = session_; other && other->silent()) {
+  const std::shared_ptr<Session> other = session_;
+  asio::steady_timer a_moment(executor_);
+  if (other && other->silent()) {
     const double asked_at = runtime::seconds_now();
-    asio::steady_timer a_moment(executor_);
     asio::co_spawn(executor_, send_quietly(other->connection, Ping{}, 0), asio::detached);
     while (session_ == other && other->heard_at < asked_at && runtime::seconds_now() < asked_at + kAnswerS)
       co_await pause(a_moment, 0.05);
@@ -97,6 +100,8 @@ awaitable<bool> Board::enter(std::shared_ptr<Session> session) {
       leave(other);
     }
   }
+  const double came_at = runtime::seconds_now();
+  while (other && session_ == other && runtime::seconds_now() < came_at + kLeavesS) co_await pause(a_moment, 0.01);
   if (session_) {
     const Error busy = rpc_error("this board is in a session with " + session_->connection.peer(),
                                  {"wait until that has ended; a tracker hands boards out one after the other"});

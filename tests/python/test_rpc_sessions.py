@@ -110,6 +110,13 @@ def test_arrays_come_back_as_they_went(remote, dtype, shape):
     np.testing.assert_array_equal(back, x)
 
 
+def test_who_leaves_arrays_to_free_is_waited_for(board):
+    for _ in range(10):
+        with board.connect() as session:
+            there = [session.array(np.zeros(3)) for _ in range(40)]
+            del there
+
+
 def test_large_arrays_come_back(remote):
     x = np.random.default_rng(1).random(3_000_001)
     np.testing.assert_array_equal(remote.array(x.T).numpy(), x)

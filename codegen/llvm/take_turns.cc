@@ -14,7 +14,7 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr int kLongChain = 8;  // steps, each of which waits for one before it
+constexpr int kLongChain = 12;  // steps, each of which waits for one before it: more than a window of 3 x 3 has
 constexpr size_t kMostInstructions = 2000;
 
 using Instructions = std::vector<llvm::Instruction*>;

@@ -2,7 +2,6 @@
 //
 // Rounding is monotonic, so the ends of a result are the results of ends. Between the two operations of  a * b + c  may
 // be a rounding or none (the pass `fma`): an end that is not exact reaches to both.
-
 #include <algorithm>
 #include <cmath>
 

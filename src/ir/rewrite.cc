@@ -1,3 +1,4 @@
+// Bottom-up rewriting of expressions and statements, each shared part once; walk.cc has what only looks.
 #include "src/ir/walk.h"
 
 namespace tw::ir {

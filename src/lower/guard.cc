@@ -18,6 +18,18 @@ Interval Ranges::of(const Expr& atom) const {
   return range;
 }
 
+Expr Ranges::named(const Expr& e, Bounds& of_names) const {
+  Expr out = e;
+  for (const auto& [atom, values] : atoms_) {
+    const Var name("atom");
+    const auto by_name = [&](const Expr& part) { return equal(part, atom) ? Expr(name) : part; };
+    const Expr renamed = rewrite(out, by_name);
+    if (renamed.same_as(out)) continue;
+    of_names[name.id()] = of(atom);
+    out = renamed;
+  }
+  return out;
+}
 Interval Ranges::of(const Linear& form) const {
   Interval sum = Interval::point(form.constant);
   for (const Term& t : form.terms) sum = sum + scaled(of(t.atom), t.factor);

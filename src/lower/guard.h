@@ -24,6 +24,8 @@ class Ranges {
   void set(const ir::Bounds& all) { vars_.insert(all.begin(), all.end()); }
   void set_atom(const ir::Expr& atom, ir::Interval values) { atoms_.emplace_back(atom, values); }
   void forget_last_atom() { atoms_.pop_back(); }
+  // Whole atoms as variables of their values, for who knows ranges of variables alone.
+  ir::Expr named(const ir::Expr&, ir::Bounds& of_names) const;
   ir::Interval of(const ir::Expr& atom) const;
   ir::Interval of(const ir::Linear& form) const;
   const ir::Bounds& vars() const { return vars_; }

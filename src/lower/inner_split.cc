@@ -94,4 +94,18 @@ bool decided_inside(const Stmt& body, const std::vector<const Guard*>& guards, c
   return any;
 }
 
+bool decides_copies(const Stmt& body, const std::vector<const Guard*>& guards, const Var& var) {
+  std::vector<Var> copies;
+  walk(body, [&](const Stmt& s) {
+    if (const auto* f = as<For>(s); f && f->kind == ForKind::kUnrolled) copies.push_back(f->var);
+    return true;
+  });
+  return std::ranges::any_of(guards, [&](const Guard* guard) {
+    const auto uses = [&](const Var& used) {
+      return std::ranges::any_of(guard->form.terms, [&](const Term& t) { return uses_var(t.atom, used); });
+    };
+    return uses(var) && std::ranges::any_of(copies, uses);
+  });
+}
+
 }  // namespace tw::lower

@@ -36,4 +36,7 @@ bool takes_branch(const ir::For&);
 // Whether loops that take a branch decide all those of the guards that depend on the atom.
 bool decided_inside(const ir::Stmt& body, const std::vector<const Guard*>& guards, const ir::Expr& atom);
 
+// Whether copies of an unrolled loop below have conditions, each of which the loop over `var` decides at another place.
+bool decides_copies(const ir::Stmt& body, const std::vector<const Guard*>& guards, const ir::Var& var);
+
 }  // namespace tw::lower

@@ -23,7 +23,8 @@ using namespace ir;
 
 namespace {
 
-constexpr int kTrials = 3;  // where branches stay two, they may be cut again with fewer copies
+constexpr int64_t kFewTerms = 3;  // of a sum, of which each may decide conditions of its own
+constexpr int kTrials = 3;        // where branches stay two, they may be cut again with fewer copies
 
 class LoopSplitter {
  public:
@@ -72,9 +73,12 @@ class LoopSplitter {
     const auto split = split_point(f);
     if (split && !left_to_loops_inside(f, *split) && (!only_sums_ || goes_on(f))) {
       const bool pieces = !runs_concurrently(f.kind) && as<VarRef>(split->atom);
-      const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
-      if (const int made = with_parts(copies, parts); allowed(made))
-        return pieces ? in_pieces(f, *split, made) : finished(f, chosen(f, *split, copies, made));
+      const int64_t below = split->first - split->all.lo, above = split->all.hi - split->last;
+      if (pieces && std::max(below, above) <= kFewTerms && goes_on(f) && decides_terms(f))
+        if (const int made = with_parts(copies, 1 + static_cast<int>(below + above)); allowed(made))
+          return in_pieces(f, *split, made, true);
+      if (const int made = with_parts(copies, pieces ? 1 + (below > 0) + (above > 0) : 2); allowed(made))
+        return pieces ? in_pieces(f, *split, made, false) : finished(f, chosen(f, *split, copies, made));
     }
     if (is_padding(f) && !only_sums_ && takes_branch(f)) {
       const auto inner = find_inner_split(guards_, f.var, ranges_, inner_);
@@ -114,6 +118,8 @@ class LoopSplitter {
     only_sums_ = only_sums;
     return out;
   }
+
+  bool decides_terms(const For& f) const { return at_ == SplitAt::kSelects && decides_copies(f.body, guards_, f.var); }
 
   // Conditions of padding for which a loop may have a branch.
   bool is_padding(const For& f) const { return at_ == SplitAt::kSelects && whole_ == 0 && is_open(f); }
@@ -173,7 +179,12 @@ class LoopSplitter {
   }
 
   Expr known(const Expr& e) const { return simplify(e, ranges_.vars()); }
-  bool proved(const Expr& condition) const { return can_prove(condition, ranges_.vars()); }
+  bool proved(const Expr& condition) const {
+    if (can_prove(condition, ranges_.vars())) return true;
+    Bounds named = ranges_.vars();
+    const Expr with_names = ranges_.named(condition, named);
+    return !with_names.same_as(condition) && can_prove(with_names, named);
+  }
 
   bool is_open(const For& f) const {
     return f.kind != ForKind::kVectorized && !(at_ == SplitAt::kGuards && f.tail == Tail::kGuard);
@@ -228,8 +239,9 @@ class LoopSplitter {
     return if_then(conjunction(all), loop(f->var, f->extent, body, f->kind, f->tail), refresh(vectors));
   }
 
-  // One loop after the other: below, inside and above the range where the guards hold.
-  Stmt in_pieces(const For& f, const SplitPoint& split, int copies) {
+  // One loop after the other: below, inside and above the range where the guards hold; outside of it each iteration by
+  // itself, where they are to be `apart`.
+  Stmt in_pieces(const For& f, const SplitPoint& split, int copies, bool apart) {
     std::vector<Stmt> out;
     bool copied = false;
     const bool only_sums = only_sums_;
@@ -246,9 +258,13 @@ class LoopSplitter {
       const Stmt moved = lo == 0 ? body : substitute(body, {{f.var.id(), add(var, lo)}});
       out.push_back(visit(For{var, hi - lo + 1, f.kind, f.tail, moved}, copies));
     };
-    piece(split.all.lo, split.first - 1, true);
+    const auto outside = [&](int64_t lo, int64_t hi) {
+      if (!apart) return piece(lo, hi, true);
+      for (int64_t at = lo; at <= hi; ++at) piece(at, at, true);
+    };
+    outside(split.all.lo, split.first - 1);
     piece(split.first, split.last, false);
-    piece(split.last + 1, split.all.hi, true);
+    outside(split.last + 1, split.all.hi);
     only_sums_ = only_sums;
     return seq(std::move(out));
   }
@@ -287,12 +303,22 @@ class LoopSplitter {
       if (one) return *one;
       if (as_two <= max_copies_) return if_then(choice.holds, first, second);
     }
+    const bool ends = !one_sided && split.first == split.all.lo + 1 && split.last + 1 == split.all.hi &&
+                      decides_terms(f) && allowed(with_parts(made, 2));
     const Stmt first = main(made);
     if (at_ == SplitAt::kGuards) return if_then(choice.holds, first, rest(made));
     const bool only_sums = std::exchange(only_sums_, true);
-    const Stmt second = rest(made);
+    const Stmt second =
+        ends ? if_then(split.atom < Expr(split.first), at(f, split.atom, split.all.lo, with_parts(made, 2)),
+                       at(f, split.atom, split.all.hi, with_parts(made, 2)))
+             : rest(made);
     only_sums_ = only_sums;
     return if_then(choice.holds, first, second);
+  }
+
+  // The body at an end, where an atom has one value.
+  Stmt at(const For& f, const Expr& atom, int64_t value, int copies) {
+    return inside(f, replaced(refresh(f.body), atom, value), atom, Interval::point(value), copies);
   }
 
   // The body where an atom's values are known; other atoms of the same loop may split it further.

@@ -15,9 +15,11 @@
 //                                                                         C[i] = select(k < i, ..)
 //
 // Requires: nothing; stands after `tails`, whose remainders are cut less often.
-// Establishes: reads that `clamps` made choices of are reads again where nothing decides them. A Select whose condition the loops around decide is gone. A body is copied at most kMaxCopies times: the
-// middle is cut by all loops, what is left over at an edge by those of its sums only, so that d dimensions do not make
-// 3^d copies. Where loops that run at the same time share out rows, each row has a branch (inner_split.h).
+// Establishes: reads that `clamps` made choices of are reads again where nothing decides them. A Select whose condition
+// the loops around decide is gone. A body is copied at most kMaxCopies times: the middle is cut by all loops, what is
+// left over at an edge by those of its sums only, so that d dimensions do not make 3^d copies; a few terms there are
+// one by one, where copies of an unrolled loop leave out others each. Where loops that run at the same time share out
+// rows, each row has a branch (inner_split.h).
 // Leaves alone: conditions that are not conjunctions of affine comparisons; vectorised loops (their lanes become
 // masks).
 #pragma once

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,9 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr unsigned kRegisterBits = 128;             // of SVE each such part of a register
-constexpr size_t kMostGroups = 64;                  // side by side: each load is compared with all of them
-constexpr unsigned kRegisters = 32, kFirstSum = 8;  // of SVE; those before it are factors by their lanes
+constexpr unsigned kRegisterBits = 128;            // of SVE each such part of a register
+constexpr size_t kMostGroups = 64;                 // side by side: each load is compared with all of them
+constexpr unsigned kRegisters = 32, kFactors = 8;  // of SVE, the first of which are factors by their lanes
 
 // Products of four bytes or two bfloat16, which lie in the 32 bits of a lane.
 bool is_dot(const llvm::User* user) {
@@ -120,7 +121,7 @@ class Block {
       if (std::optional<Element> element = element_of(instruction)) add(groups, std::move(*element));
     }
     join_all(groups);
-    if (changed_) keep_sums_apart();
+    if (changed_) keep_apart();
     return changed_;
   }
 
@@ -245,20 +246,50 @@ class Block {
     changed_ = true;
   }
 
-  // Only the first registers are factors by their lanes; LLVM gives them to sums, and loads the factors from the stack
-  // again and again. An empty statement has each sum in one of the last registers where an iteration ends.
-  void keep_sums_apart() {
+  // Only the first registers are factors by their lanes; LLVM gives them to others, and loads the factors from the
+  // stack again and again. An empty statement has each sum in one of the last registers where an iteration ends, and
+  // each vector in one of those between, where all of the first are factors.
+  void keep_apart() {
+    const unsigned first_sum = keep_sums_apart();
+    std::vector<llvm::IntrinsicInst*> products;
+    std::set<llvm::Value*> quads;
+    for (llvm::Instruction& instruction : block_) {
+      auto* product = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      if (!product || product->getIntrinsicID() != llvm::Intrinsic::aarch64_sve_fmla_lane) continue;
+      products.push_back(product);
+      quads.insert(product->getArgOperand(2));
+    }
+    if (quads.size() == kFactors && first_sum > kFactors) keep_vectors_apart(products, first_sum - kFactors);
+  }
+
+  static void keep_vectors_apart(const std::vector<llvm::IntrinsicInst*>& products, size_t registers) {
+    std::map<llvm::Value*, llvm::Value*> kept;  // vectors as they were loaded
+    for (llvm::IntrinsicInst* product : products) {
+      auto* whole = llvm::dyn_cast<llvm::IntrinsicInst>(product->getArgOperand(1));
+      if (!whole || whole->getIntrinsicID() != llvm::Intrinsic::vector_insert) continue;
+      llvm::Value*& vector = kept[whole->getArgOperand(1)];
+      if (!vector) vector = in_register(llvm::IRBuilder<>(product), whole, kFactors + (kept.size() - 1) % registers);
+      product->setArgOperand(1, vector);
+    }
+  }
+
+  static llvm::Value* in_register(llvm::IRBuilder<> b, llvm::Value* value, size_t number) {
+    auto* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+    return b.CreateCall(type, llvm::InlineAsm::get(type, "", "={z" + std::to_string(number) + "},0", false), {value});
+  }
+
+  // The first register that is a sum's.
+  unsigned keep_sums_apart() {
     unsigned number = kRegisters;
     for (llvm::PHINode& carried : block_.phis()) {
-      if (number == kFirstSum || carried.getBasicBlockIndex(&block_) < 0) return;
+      if (number == kFactors || carried.getBasicBlockIndex(&block_) < 0) break;
       auto* fixed = llvm::dyn_cast<llvm::IntrinsicInst>(carried.getIncomingValueForBlock(&block_));
       if (!fixed || fixed->getIntrinsicID() != llvm::Intrinsic::vector_extract) continue;
       auto* sum = llvm::dyn_cast<llvm::IntrinsicInst>(fixed->getArgOperand(0));
       if (!sum || sum->getIntrinsicID() != llvm::Intrinsic::aarch64_sve_fmla_lane) continue;
-      auto* type = llvm::FunctionType::get(sum->getType(), {sum->getType()}, false);
-      llvm::InlineAsm* nothing = llvm::InlineAsm::get(type, "", "={z" + std::to_string(--number) + "},0", false);
-      fixed->setArgOperand(0, llvm::IRBuilder<>(fixed).CreateCall(type, nothing, {sum}));
+      fixed->setArgOperand(0, in_register(llvm::IRBuilder<>(fixed), sum, --number));
     }
+    return number;
   }
 
   std::map<std::pair<llvm::LoadInst*, uint8_t>, llvm::Value*> turned_;  // what was loaded, turned

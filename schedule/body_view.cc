@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "schedule/counted_terms.h"
 #include "schedule/layout.h"
 #include "src/ir/equal.h"
 #include "src/ir/simplify.h"
@@ -179,6 +180,19 @@ double cost_of_call(ir::Fn fn) {
   }
 }
 
+// Conditions for which loops are cut are looked at by nobody.
+void read_where(const StageNest& stage, const ir::Reduce& reduce, StageView& view) {
+  if (!reduce.where) return;
+  const CountedTerms terms = counted_terms(stage, reduce);
+  view.counted = terms.counted;
+  view.visited = terms.visited;
+  if (terms.masks) return;
+  ir::walk(reduce.where, [&](const ir::Expr& e) {
+    if (ir::as<ir::Binary>(e) && !e.type().is_index()) view.operations -= 1, view.conditions -= is_condition(e);
+    return !e.type().is_index();
+  });
+}
+
 void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector<ir::Expr>& bodies, StageView& view) {
   for (const ir::Expr& body : bodies) {
     if (stage.is_reduction() && &body != &bodies[0]) break;  // components of one reduction hold the same
@@ -203,6 +217,8 @@ void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector
       if (is_condition(e)) view.conditions += 1;
       return true;
     });
+    if (const auto* reduce = ir::as<ir::Reduce>(body); reduce && !has_launches(nest))
+      read_where(stage, *reduce, view);
   }
   for (const ir::Buffer& buffer : stage.buffers) view.accesses.push_back(store_of(stage, buffer));
   view.element_bytes = stage.buffer().element().bytes();

@@ -96,12 +96,12 @@ double points_of(const StageNest& stage) {
 
 // Terms that are added for certain: under a condition those of a sum in floating point, since adding 0 there is no
 // identity, unless the condition is about the term itself.
-double certain_terms(const StageNest& stage, bool conditional) {
+double certain_terms(const StageView& view, const StageNest& stage, bool conditional) {
   const ir::Reduce* reduce = stage.reduction();
   if (reduce == nullptr || stage.bodies.size() != 1) return 0;
   const bool sums = reduce->op == ir::ReduceOp::kSum && stage.bodies[0].type().is_float();
   if (conditional && (!sums || ir::as<ir::Binary>(reduce->sources[0]) == nullptr)) return 0;
-  return points_of(stage);
+  return points_of(stage) * view.counted;
 }
 
 // Whether lowering may give lanes to a loop, and move it inwards: the schedule gave them to none.
@@ -219,10 +219,11 @@ double lower_bound_seconds(const LoopNest& nest, const std::vector<StageView>& v
     for (const LoopView& loop : view.loops)
       if (runs_concurrently(loop.annotation)) parallel *= static_cast<double>(loop.extent);
     const double cores = std::clamp<double>(parallel, 1, machine.threads);
-    if (const double terms = certain_terms(stage, conditional[at]); terms > 0)
+    if (const double terms = certain_terms(view, stage, conditional[at]); terms > 0)
       arithmetic += terms / (terms_per_cycle(view, stage, machine) * cores);
-    if (conditional[at] || !std::all_of(stage.bodies.begin(), stage.bodies.end(),
-                                        [](const ir::Expr& body) { return body.type().is_float(); }))
+    if (conditional[at] || view.counted < 1 ||
+        !std::all_of(
+            stage.bodies.begin(), stage.bodies.end(), [](const ir::Expr& body) { return body.type().is_float(); }))
       continue;  // arithmetic on integers may turn out to need no operand
     const std::array<double, 2> moved = bytes_moved(nest, view, machine);
     l1 += moved[0] / (kBytesPerCycle * cores);

@@ -83,7 +83,7 @@ class StageReader {
     f_.stage = view_.stage;
     f_.enclosing = view_.enclosing;
     f_.waste = view_.waste;
-    f_.points = view_.trips() * view_.enclosing;
+    f_.points = view_.trips() * view_.enclosing * view_.visited;
     f_.operations = f_.points * arithmetic_of_a_point();
     f_.root = view_.enclosing <= 1;
     f_.output = stage_.output;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "autotune/log/stock.h"
 #include "autotune/model/bound.h"
@@ -39,6 +40,22 @@ TEST(Bound, ClaimsNothingOfWorkUnderACondition) {
       {64, 64}, [&](te::Var i, te::Var j) { return te::if_then_else(j <= i, sums(i, j), te::constant(0, "float32")); },
       "lower");
   EXPECT_EQ(lower_bound_seconds(S::Schedule({lower}), machine_of(1)), 0);
+}
+
+// s[i] = sum over k < 64 of A[i, k] * A[i, k], where `counts`
+double bound_of_sums(const std::function<te::Expr(te::Var i, te::Var k)>& counts) {
+  const te::Tensor A = te::placeholder({64, 64}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, 64, "k");
+  const te::Tensor s = te::compute(
+      {64}, [&](te::Var i) { return te::sum(A(i, k) * A(i, k), {k}, counts ? counts(i, k.var) : te::Expr()); }, "s");
+  return lower_bound_seconds(S::Schedule({s}), machine_of(1));
+}
+
+TEST(Bound, CountsTheTermsThatWhereLeaves) {
+  const double all = bound_of_sums({});
+  EXPECT_DOUBLE_EQ(bound_of_sums([](te::Var, te::Var k) { return k < 16; }), all / 4);
+  EXPECT_DOUBLE_EQ(bound_of_sums([](te::Var i, te::Var k) { return k <= i; }), all * 65 / 128);
+  EXPECT_DOUBLE_EQ(bound_of_sums([](te::Var i, te::Var k) { return te::all({k < 16, i < 32}); }), all / 8);
 }
 
 // A, and s[i] = sum over k of A[k, i]

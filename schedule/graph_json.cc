@@ -78,7 +78,9 @@ class Writer {
     if (const te::Compute* c = op->compute()) {
       Json axes = Json::array();
       for (const te::IterVar& axis : c->axis) axes.push_back(number(axis.var));
-      return {{"kind", "compute"}, {"shape", all(op->shape())}, {"axes", axes}, {"bodies", all(c->bodies)}};
+      Json compute = {{"kind", "compute"}, {"shape", all(op->shape())}, {"axes", axes}, {"bodies", all(c->bodies)}};
+      if (c->padding) compute["padding"] = true;
+      return compute;
     }
     if (const te::Scan* s = op->scan())
       return {{"kind", "scan"}, {"init", places(s->init)}, {"update", places(s->update)}, {"state", places(s->state)}};
@@ -227,7 +229,7 @@ class Reader {
       for (size_t d = 0; d < axes.size(); ++d) vars_.at(json.at("axes").at(d).get<size_t>()) = axes[d];
       return all(json.at("bodies"));
     };
-    return te::compute_tuple(all(json.at("shape")), bodies, name, names, {}).at(0).op();
+    return te::compute_tuple(all(json.at("shape")), bodies, name, names, {}, json.value("padding", false)).at(0).op();
   }
 
   std::vector<Tensor> tensors(const Json& places) {

@@ -45,28 +45,34 @@ Term counted(const ir::Select& choice, const ir::Expr& identity) {
   return {};
 }
 
-bool leaves_nothing_out(const ir::Reduce& reduce) {
-  return reduce.op == ir::ReduceOp::kSum && !reduce.init.empty() && reduce.sources[0].type().is_float();
+}  // namespace
+
+bool can_leave_out(const ir::Reduce& reduce) {
+  const bool begins = reduce.op == ir::ReduceOp::kSum && !reduce.init.empty() && reduce.sources[0].type().is_float();
+  return !reduce.combiner && !begins;
 }
 
-}  // namespace
+Parted parted(const ir::Reduce& reduce, const ir::Expr& condition, lower::GuardReader& reader) {
+  Parted parts;
+  for (const ir::Expr& c : lower::conjuncts(condition)) {
+    const bool known = reader.read(c) != nullptr && runs_along(reduce, c);
+    (known ? parts.of_terms : parts.rest).push_back(c);
+  }
+  return parts;
+}
 
 ir::Expr without_identities(const ir::Expr& body) {
   const auto* reduce = ir::as<ir::Reduce>(body);
-  if (!reduce || reduce->combiner || leaves_nothing_out(*reduce)) return body;
+  if (!reduce || !can_leave_out(*reduce)) return body;
   const ir::Expr identity = ir::identity_of(reduce->op, reduce->sources[0].type());
   lower::GuardReader reader;
   ir::Reduce out = *reduce;
   while (const auto* choice = ir::as<ir::Select>(out.sources[0])) {
     const Term term = counted(*choice, identity);
     if (!term.counts) break;
-    ir::Expr where = out.where, asked;  // of what is left to ask the term itself is the answer
-    for (const ir::Expr& c : lower::conjuncts(term.counts)) {
-      const bool known = reader.read(c) != nullptr && runs_along(*reduce, c);
-      ir::Expr& to = known ? where : asked;
-      to = to ? to && c : c;
-    }
-    out.where = where;
+    const Parted parts = parted(*reduce, term.counts, reader);
+    for (const ir::Expr& c : parts.of_terms) out.where = out.where ? out.where && c : c;
+    const ir::Expr asked = lower::conjunction(parts.rest);  // of which the term itself is the answer
     out.sources[0] = asked ? ir::select(asked, term.value, identity) : term.value;
     if (asked) break;
   }

@@ -53,7 +53,7 @@ class Viewer {
     bool inlined = false;
     for (int i = 0; i < nest.size(); ++i) inlined |= nest.stage(i).attach.kind == AttachKind::kInline;
     std::vector<std::vector<ir::Expr>> bodies;
-    if (inlined) bodies = inline_bodies(nest);
+    if (inlined) bodies = inline_bodies(nest, {}, Padding::kLeftOut);
     for (int i = 0; i < nest.size(); ++i) {
       if (!has_loops(i)) continue;
       StageView& view = views_[static_cast<size_t>(i)];

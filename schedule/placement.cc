@@ -66,7 +66,7 @@ class Placer {
  private:
   // Reads of the stages that are needed; the bodies of the others are dropped.
   void find_reads(const std::vector<int>& wanted) {
-    placed_.bodies = inline_bodies(nest_, wanted);
+    placed_.bodies = inline_bodies(nest_, wanted, Padding::kLeftOut);
     for (std::vector<ir::Expr>& bodies : placed_.bodies)
       if (bodies.size() == 1) bodies[0] = without_identities(bodies[0]);
     placed_.readers.resize(nest_.size());

@@ -59,9 +59,17 @@ bool runs_through(Team, Annotation);
 // The loop at which a stage is computed: of one that was split or fused afterwards the innermost loop that came of it.
 AxisId attach_leaf(const StageNest& host, AxisId axis);
 
+// Whether it is a tensor with zeros around it, and what they are multiplied by adds nothing to sums of a type: te says
+// so (te::Compute::padding), or there is no other product of 0.
+bool pads_with_zeros(const StageNest&, ir::Type of_sums);
+
+// Whether a sum has the terms in which the zeros of an inlined padding are factors.
+enum class Padding : uint8_t { kMultiplied, kLeftOut };
+
 // The bodies of all computed stages, with the definitions of inlined ones in place of their reads. Of those that are
 // inlined none, but where they are wanted besides.
-std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest&, const std::vector<int>& wanted = {});
+std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest&, const std::vector<int>& wanted = {},
+                                                 Padding = Padding::kMultiplied);
 
 // The scan whose state, at earlier times, the stage depends on: it is computed inside of its time loop; else kNone.
 int scan_around(const LoopNest&, int stage);

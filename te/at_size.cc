@@ -24,7 +24,7 @@ class Again {
     } else if (const Compute* c = op->compute()) {
       made = compute_tuple(
           extents(op->shape()), [&](const std::vector<Var>& axes) { return bodies(*c, axes); }, op->name, names(*c),
-          op->where);
+          op->where, c->padding);
     } else {
       refuse(ErrorKind::kTune,
              "sizes: " + op->name + " is " + (op->scan() ? "a scan" : "an extern") +

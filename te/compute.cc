@@ -46,12 +46,13 @@ std::string axis_name(size_t dimension) {
 }
 
 std::vector<Tensor> define(std::vector<Expr> shape, const Definition& body, std::string name,
-                           const std::vector<std::string>& axis_names, const SourceLine& where) {
+                           const std::vector<std::string>& axis_names, const SourceLine& where, bool padding) {
   if (name.empty()) name = "compute";
   const std::string what = name == "compute" ? name : "compute " + name;
   auto node = make_operation(name, where);
   const std::vector<Expr> extents = checked_shape(what, shape, where);
   Compute c;
+  c.padding = padding;
   std::vector<Var> axes;
   for (size_t d = 0; d < extents.size(); ++d) {
     axes.emplace_back(d < axis_names.size() ? axis_names[d] : axis_name(d));
@@ -85,12 +86,12 @@ std::vector<Tensor> define(std::vector<Expr> shape, const Definition& body, std:
 Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name,
                std::vector<std::string> axis_names, SourceLine where) {
   const auto one = [&](const std::vector<Var>& axes) { return std::vector<Expr>{body(axes)}; };
-  return define(std::move(shape), one, std::move(name), axis_names, where)[0];
+  return define(std::move(shape), one, std::move(name), axis_names, where, false)[0];
 }
 
 std::vector<Tensor> compute_tuple(std::vector<Expr> shape, const Definition& body, std::string name,
-                                  std::vector<std::string> axis_names, SourceLine where) {
-  return define(std::move(shape), body, std::move(name), axis_names, where);
+                                  std::vector<std::string> axis_names, SourceLine where, bool padding) {
+  return define(std::move(shape), body, std::move(name), axis_names, where, padding);
 }
 
 }  // namespace tw::te

@@ -217,7 +217,7 @@ class Again {
       for (const ir::Expr& body : c.bodies) out.push_back(ir::substitute(redirected(body, *op, c), now));
       return out;
     };
-    made_[&*op] = te::compute_tuple(shape, bodies, op->name, names);
+    made_[&*op] = te::compute_tuple(shape, bodies, op->name, names, {}, c.padding);
   }
   te::Tensor operator()(const te::Tensor& t) const { return made_.at(&*t.op()).at(t.value_index()); }
 

@@ -84,6 +84,7 @@ struct Compute {
   std::vector<IterVar> reduce_axis;  // of the Reduce at the root of the bodies, if there is one
   std::vector<Expr> bodies;          // one for each output; a Reduce only at the root, then of all of them
   bool reads_before = false;         // outside at its first indices: has a meaning for what a scan computes only
+  bool padding = false;              // 0 around a tensor: a sum may leave out the products that such a 0 is a factor of
   const Expr& body() const { return bodies.front(); }
 };
 // out[t] = init[t] for the first t, then update[t], which reads out at smaller t through the placeholders `state`.
@@ -182,7 +183,7 @@ Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute",
 std::vector<Tensor> compute_tuple(std::vector<Expr> shape,
                                   const std::function<std::vector<Expr>(const std::vector<Var>&)>& body,
                                   std::string name = "compute", std::vector<std::string> axis_names = {},
-                                  SourceLine where = std::source_location::current());
+                                  SourceLine where = std::source_location::current(), bool padding = false);
 
 // States over time (the first dimension of all): out[t] = init[t] for the first t, then update[t], which reads out at
 // smaller t through the placeholders `state`. Gives one tensor for each state.

@@ -70,7 +70,7 @@ class Script {
       }
     }
     if (text.find(" = placeholder(") == text.npos && text.find(" = compute(") == text.npos &&
-        text.find(" = reduce_axis(") == text.npos && text.find(" = var(") == text.npos)
+        text.find(" = padding(") == text.npos && text.find(" = reduce_axis(") == text.npos && text.find(" = var(") == text.npos)
       return step(line, text);
     for (const std::string& definition : split_list(text, ';')) define(line, definition);
   }
@@ -128,7 +128,7 @@ class Script {
       return;
     }
     const std::vector<Expr> shape = tuple(in);
-    te::Tensor tensor = what == "compute" ? computed(in, name, shape) : placed(in, name, shape);
+    te::Tensor tensor = what == "placeholder" ? placed(in, name, shape) : computed(in, name, shape, what == "padding");
     known_.tensors.insert_or_assign(name, tensor);
     known_.order.push_back(tensor);
   }
@@ -149,7 +149,7 @@ class Script {
     return te::placeholder(shape, dtype, name, known, where_);
   }
 
-  te::Tensor computed(Cursor& in, const std::string& name, const std::vector<Expr>& shape) {
+  te::Tensor computed(Cursor& in, const std::string& name, const std::vector<Expr>& shape, bool padding) {
     in.expect(",");
     std::vector<std::string> variables;
     if (in.accept("(")) {
@@ -162,12 +162,12 @@ class Script {
       variables.push_back(in.word());
     }
     in.expect("=>");
-    const auto body = [&](const std::vector<Var>& vars) {
+    const auto body = [&](const std::vector<Var>& vars) -> std::vector<Expr> {
       known_.variables.clear();
       for (size_t i = 0; i < vars.size() && i < variables.size(); ++i) known_.variables.emplace(variables[i], vars[i]);
-      return read_expression(in, known_, where_);
+      return {read_expression(in, known_, where_)};
     };
-    return te::compute(shape, body, name, variables, where_);
+    return te::compute_tuple(shape, body, name, variables, where_, padding)[0];
   }
 
   std::vector<Expr> tuple(Cursor& in) {

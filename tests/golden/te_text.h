@@ -12,7 +12,7 @@
 //
 // Definitions are separated by ; or lines; n = var(int32) is an extent that the shapes give; dtypes are f32 (the
 // default), int8, ...; (i, j) => ... for more dimensions,
-// () => ... for none. Then Steps: the names after -> stand for i.o and i.i from there on, or for the new stage. What
+// () => ... for none; padding(..) is a compute of zeros around a tensor, as te::ops makes. Then Steps: the names after -> stand for i.o and i.i from there on, or for the new stage. What
 // follows is optional. outputs: by default the stages that nobody reads. args: by default placeholders, then outputs.
 // show: the nest (schedule), the Steps (steps, json) or what it means for a machine (explain); by default the loop
 // program, with `lower` as it is after the pipeline up to this pass or `all` of it, for the target shown here if no

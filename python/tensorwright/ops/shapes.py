@@ -82,7 +82,8 @@ def pad(x, before, behind=None, *, mode="constant", value=0, name="pad"):
     """Elements around x: one number for each axis, or for the last ones; behind is as before where it is None.
 
     Parameters: mode, "constant" for value, "reflect" for what lies mirrored at the edge, "edge" for the edge's element,
-    "wrap" for what lies at the other end, as on a circle (PyTorch's "circular").
+    "wrap" for what lies at the other end, as on a circle (PyTorch's "circular"). Zeros that a sum multiplies may be left out
+    (semantics.md).
     Raises: ExprError where x has too few elements to reflect.
 
     >>> tw.ops.pad(A, (1, 0), (2, 0), mode="reflect")

@@ -19,6 +19,7 @@
 
 #include "autotune/sketch/contraction_rule.h"
 #include "schedule/loop_nest.h"
+#include "schedule/placement.h"
 
 namespace tw::autotune::sketch {
 
@@ -217,10 +218,19 @@ void Contraction::define_knobs() {
   if (group_.has(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());
 }
 
+// Whether what stands before the broadcast operand is padding, whose terms are left out where it is inlined.
+bool Contraction::pads_with_zeros() const {
+  const schedule::LoopNest& nest = k_.s.nest();
+  const int through = roles_.broadcast.through;
+  return group_.has(through) && !dot_ &&
+         schedule::pads_with_zeros(nest.stage(nest.find_stage(k_.graph.at(through).name)), stage_.type);
+}
+
 // Of what stands before the broadcast operand.
 std::vector<std::string> Contraction::places() const {
   const Stage& stage = k_.graph.at(roles_.broadcast.through);
   if ((dot_ && stage.pads) || (stage.prologue && stage.expensive)) return {"\"task\"", "\"root\""};
+  if (pads_with_zeros()) return {"\"inline\"", "\"task\"", "\"root\""};
   if (stage.prologue || stage.pads) return {"\"task\"", "\"root\"", "\"inline\""};
   return {"\"inline\"", "\"task\"", "\"root\""};
 }

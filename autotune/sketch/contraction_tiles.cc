@@ -48,8 +48,10 @@ void Contraction::tile_outputs() {
   tasks.push_back(value("rows_first") == 1 ? panels : share);
   std::vector<std::string> order = tasks;
   order.push_back(panel);
-  if (roles_.share >= 0) order.push_back(lines);
-  order.push_back(tile_loop_);
+  std::vector<std::string> tiles = {tile_loop_};
+  if (roles_.share >= 0) tiles.insert(leaves_padding_out() ? tiles.end() : tiles.begin(), lines);
+  order.insert(order.end(), tiles.begin(), tiles.end());
+  tile_loop_ = tiles.back();
   if (!line.empty()) order.push_back(line);
   if (roles_.innermost)
     order.insert(order.end(), {row, lane});

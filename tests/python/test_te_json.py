@@ -57,6 +57,19 @@ def test_json_of_a_tensor(i):
     assert program(*outputs(loaded)) == program(*outputs(T))
 
 
+def test_padding_stays_padding():
+    X = te.placeholder((8,), name="X")
+    P, k = tw.ops.pad(X, (1,), name="P"), te.reduce_axis((0, 3), name="k")
+    T = te.compute((8,), lambda i: te.sum(P[i + k] * X[k], axis=k), name="T")
+
+    def inlined(t):
+        s = te.create_schedule(t)
+        s[next(p for p in t.op.input_tensors if p.name == "P")].compute_inline()
+        return str(tw.lower(s, placeholders([t]) + [t]))
+
+    assert inlined(te.load_json(te.save_json(T))) == inlined(T) and "= select(i + k >= 1" in inlined(T)
+
+
 def test_operations_as_json(product):
     loaded = te.load_json(te.save_json(product.op))
     assert isinstance(loaded, te.ComputeOp) and loaded.name == product.op.name

@@ -41,6 +41,17 @@ TEST(AtSize, ComponentsStayThoseOfOneReduction) {
   EXPECT_EQ(text(at_size(declared(n), n, 5)), text(declared(5)));
 }
 
+TEST(AtSize, PaddingStaysPadding) {
+  const Var n = var("n");
+  const Tensor x = placeholder({n}, "float32", "x");
+  const Tensor padded = ops::pad(x, {.before = {1}, .behind = {1}, .name = "P"});
+  EXPECT_TRUE(at_size({x, padded}, n, 5)[1].op()->compute()->padding);
+  EXPECT_FALSE(at_size({x, ops::pad(x, {.before = {1}, .behind = {1}, .value = 1, .name = "P"})}, n, 5)[1]
+                   .op()
+                   ->compute()
+                   ->padding);
+}
+
 TEST(AtSize, WhatIsNotDeclaredAgainIsRefused) {
   const Var n = var("n");
   const Tensor state = placeholder({n, 4}, "float32", "s");

@@ -63,8 +63,9 @@ class Contraction {
   bool leaves_rows() const { return dot_ && axis(roles_.rows).extent % dot_->rows != 0; }
   bool leaves_columns() const { return dot_ && axis(roles_.lanes).extent % dot_->lanes != 0; }
   bool leaves_terms() const { return dot_ && stage_.sums.back().extent % dot_->side_by_side() != 0; }
-  // Then a tile is at one place of its line in all lines: loops are cut at the ends of lines.
-  bool leaves_padding_out() { return pads_with_zeros() && k_.cfg.value_json(knob("place")) == "\"inline\""; }
+  // Whether pixels of a line leave out other terms. Then a tile is at one place of its line in all lines: loops are cut
+  // at the ends of lines.
+  bool leaves_terms_out();
   // Rounded up to whole vectors, the sums as well as the panel.
   bool pads() {
     if (dot_) return dot_->pads;

@@ -1,5 +1,6 @@
 // The loops of a contraction: over the outputs, in tasks and tiles, and over the sums of a tile.
 #include "autotune/sketch/contraction_rule.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
 
@@ -27,6 +28,12 @@ void Contraction::lay_out_matrices() {
   k_.step(schedule::TransformLayout{sums_, indices, leaves_columns() || leaves_rows() ? "0" : ""});
 }
 
+bool Contraction::leaves_terms_out() {
+  const auto* reduce = ir::as<ir::Reduce>(stage_.bodies[0]);
+  if (!!reduce->where && ir::uses_var(reduce->where, axis(roles_.rows).var)) return true;
+  return pads_with_zeros() && k_.cfg.value_json(knob("place")) == "\"inline\"";
+}
+
 void Contraction::tile_outputs() {
   const std::string& name = root_.name;
   const auto [row_tiles, row] = split(name, output_axis(roles_.rows), factor("tile", 0));
@@ -49,7 +56,7 @@ void Contraction::tile_outputs() {
   std::vector<std::string> order = tasks;
   order.push_back(panel);
   std::vector<std::string> tiles = {tile_loop_};
-  if (roles_.share >= 0) tiles.insert(leaves_padding_out() ? tiles.end() : tiles.begin(), lines);
+  if (roles_.share >= 0) tiles.insert(leaves_terms_out() ? tiles.end() : tiles.begin(), lines);
   order.insert(order.end(), tiles.begin(), tiles.end());
   tile_loop_ = tiles.back();
   if (!line.empty()) order.push_back(line);

@@ -56,7 +56,7 @@ class Inliner {
   }
 
  private:
-  // Those that a sum has.
+  // Which of its terms a sum has.
   struct Terms {
     const StageNest& reader;
     const ir::Reduce& sum;

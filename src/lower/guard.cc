@@ -30,6 +30,7 @@ Expr Ranges::named(const Expr& e, Bounds& of_names) const {
   }
   return out;
 }
+
 Interval Ranges::of(const Linear& form) const {
   Interval sum = Interval::point(form.constant);
   for (const Term& t : form.terms) sum = sum + scaled(of(t.atom), t.factor);

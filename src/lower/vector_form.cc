@@ -62,26 +62,25 @@ bool same_subscripts(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 class RowUse {
  public:
-  RowUse(const Buffer& buffer, int64_t row, int lanes, const Target& target)
-      : buffer_(buffer), row_(row), lanes_(lanes), target_(target) {}
+  RowUse(const Buffer& buffer, int lanes, const Target& target) : buffer_(buffer), lanes_(lanes), target_(target) {}
 
-  bool whole_vectors(const Stmt& body) {
+  std::optional<int64_t> written(const Stmt& body) {
     visit(body, false);
-    return found_ && ok_;
+    return ok_ ? extent_ : std::nullopt;
   }
 
  private:
   void visit(const Stmt& s, bool guarded) {
     if (const auto* f = as<For>(s)) {
-      const bool along = f->kind == ForKind::kVectorized && as_int(f->extent) == row_ &&
+      const bool along = f->kind == ForKind::kVectorized && as_int(f->extent) &&
                          lanes_for(f->body, target_) == lanes_ && has_vector_form(*f) &&
                          !LaneVariables(f->var, f->body).lane_by_lane(f->body);
-      if (along) along_.push_back(f->var);
+      if (along) along_.push_back(f);
       visit(f->body, guarded);
       if (along) along_.pop_back();
     } else if (const auto* i = as<If>(s)) {
       const bool on_lanes =
-          guarded || std::any_of(along_.begin(), along_.end(), [&](const Var& v) { return uses_var(i->cond, v); });
+          guarded || std::any_of(along_.begin(), along_.end(), [&](const For* f) { return uses_var(i->cond, f->var); });
       visit(i->then, on_lanes);
       if (i->otherwise) visit(i->otherwise, on_lanes);
     } else if (const auto* all = as<Seq>(s)) {
@@ -92,18 +91,22 @@ class RowUse {
       visit(l->body, guarded);
     } else if (const auto* st = as<Store>(s); st && st->buffer == buffer_) {
       const auto* last = as<VarRef>(st->at.back());
-      const bool along = last && std::find(along_.begin(), along_.end(), last->var) != along_.end();
-      found_ = true;
-      ok_ = ok_ && along && !guarded && !st->pred;
+      const auto along =
+          std::find_if(along_.begin(), along_.end(), [&](const For* f) { return last && last->var == f->var; });
+      ok_ = ok_ && along != along_.end() && !guarded && !st->pred;
+      if (!ok_) return;
+      const int64_t extent = *as_int((*along)->extent);
+      ok_ = extent == extent_.value_or(extent);
+      extent_ = extent;
     }
   }
 
   const Buffer& buffer_;
-  const int64_t row_;
   const int lanes_;
   const Target& target_;
-  std::vector<Var> along_;
-  bool found_ = false, ok_ = true;
+  std::vector<const For*> along_;
+  std::optional<int64_t> extent_;
+  bool ok_ = true;
 };
 
 }  // namespace
@@ -187,8 +190,8 @@ int lanes_for(const Stmt& body, const Target& target) {
   return lanes;
 }
 
-bool writes_whole_vectors(const Stmt& body, const Buffer& buffer, int64_t row, int lanes, const Target& target) {
-  return RowUse(buffer, row, lanes, target).whole_vectors(body);
+std::optional<int64_t> written_by_vectors(const Stmt& body, const Buffer& buffer, int lanes, const Target& target) {
+  return RowUse(buffer, lanes, target).written(body);
 }
 
 }  // namespace tw::lower

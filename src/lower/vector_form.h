@@ -1,6 +1,7 @@
 // Which of the loops marked `vectorized` have a vector form, and how wide it is.
 #pragma once
 
+#include <optional>
 #include <unordered_set>
 
 #include "tensorwright/ir.h"
@@ -29,8 +30,8 @@ bool has_vector_form(const ir::For&);
 // are computed with; on a device, of the narrowest that is read or written.
 int lanes_for(const ir::Stmt& body, const Target&);
 
-// Whether all stores to a private buffer write its rows by vectorised loops of one width: then the lanes past the end
-// of a row are written before they are read, like the others.
-bool writes_whole_vectors(const ir::Stmt& body, const ir::Buffer&, int64_t row, int lanes, const Target&);
+// How much of its rows all stores to a private buffer write, if by vectorised loops of one extent and width: then the
+// lanes past the end of that are written before they are read, like the others.
+std::optional<int64_t> written_by_vectors(const ir::Stmt& body, const ir::Buffer&, int lanes, const Target&);
 
 }  // namespace tw::lower

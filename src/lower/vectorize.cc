@@ -57,7 +57,8 @@ class Vectorizer {
   }
 
   Stmt visit(const Stmt& s) {
-    if (const auto* a = as<Allocate>(s); a && wants_padding(*a)) return padded(*a);
+    if (const auto* a = as<Allocate>(s))
+      if (const auto row = row_of_vectors(*a)) return with_room(*a, *row);
     if (const auto* i = as<If>(s)) return branches(*i);
     const auto* f = as<For>(s);
     if (!f) return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
@@ -137,15 +138,17 @@ class Vectorizer {
     return emit(body, first, count);
   }
 
-  // A row of a private buffer that a vectorised loop runs along gets room for whole vectors, so that what is left over
-  // of the loop needs no mask there (masked accesses would keep it out of registers).
-  bool wants_padding(const Allocate& a) const {
-    if (!is_private(a.buffer.scope()) || a.buffer.rank() == 0 || !has_masks()) return false;
+  // A row of a private buffer that vectorised loops run along has room for whole vectors, so that what is left over of
+  // the loops needs no mask there (masked accesses would keep it out of registers). As long as that row is, where it
+  // needs room, or has it and the loops end before.
+  std::optional<int64_t> row_of_vectors(const Allocate& a) const {
+    if (!is_private(a.buffer.scope()) || a.buffer.rank() == 0 || !has_masks()) return {};
     const auto row = as_int(a.buffer.shape().back());
-    if (!row || *row <= 0) return false;
-    const uint64_t left = static_cast<uint64_t>(*row % row_lanes(a.buffer));
-    if (left == 0 || std::has_single_bit(left) || is_called_with(a)) return false;
-    return writes_whole_vectors(a.body, a.buffer, *row, row_lanes(a.buffer), target_);
+    if (!row || *row <= 0) return {};
+    const auto extent = written_by_vectors(a.body, a.buffer, row_lanes(a.buffer), target_);
+    const uint64_t left = static_cast<uint64_t>(extent.value_or(0) % row_lanes(a.buffer));
+    if (left == 0 || std::has_single_bit(left) || is_called_with(a)) return {};
+    return std::max(*row, rounded_up(*extent, row_lanes(a.buffer)));
   }
 
   // A function may have been told how far apart rows are, or where in the memory its part begins.
@@ -162,9 +165,9 @@ class Vectorizer {
     return called;
   }
 
-  Stmt padded(const Allocate& a) {
+  Stmt with_room(const Allocate& a, int64_t row) {
     std::vector<Expr> shape = a.buffer.shape();
-    shape.back() = rounded_up(*as_int(shape.back()), row_lanes(a.buffer));
+    shape.back() = row;
     const Buffer roomy(a.buffer.name(), a.buffer.element(), std::move(shape), a.buffer.scope());
     padded_.insert(roomy.id());
     return allocate(roomy, visit(replace_buffers(a.body, {{a.buffer.id(), roomy}})));

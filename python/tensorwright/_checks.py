@@ -1,5 +1,7 @@
 """What arguments of many calls have in common: paths, and numbers that count something."""
 
+import math
+import numbers
 import os
 
 from .errors import ArgumentError
@@ -29,3 +31,34 @@ def positive(call, name, value):
     if not is_positive(value):
         raise ArgumentError(f"{call}: {name} must be a positive integer, not {value!r}")
     return value
+
+
+def integer(call, name, value, least=None):
+    """The value, which has to be an integer, and no bool: of at least so much, where that is given."""
+    fits = isinstance(value, numbers.Integral) and not isinstance(value, bool) and (least is None or value >= least)
+    if not fits or not -(2**31) <= value < 2**31:
+        raise ArgumentError(f"{call}: {name} must be an integer" + (f" of {least} or more" if least is not None else "") + f", not {value!r}")
+    return int(value)
+
+
+def duration(call, name, unit, value, *, zero=False):
+    """The value, which has to be a time in that unit: more than none, or with ``zero`` none too."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or value < 0 or (value == 0 and not zero):
+        raise ArgumentError(f"{call}: {name} must be {unit}, a number " + ("of 0 or more" if zero else "above 0") + f", not {value!r}")
+    return float(value)
+
+
+def seconds(call, name, value, *, zero=False):
+    """``duration`` of seconds."""
+    return duration(call, name, "seconds", value, zero=zero)
+
+
+def text(call, name, value):
+    """The value, which has to be text that UTF-8 can write."""
+    try:
+        if isinstance(value, str) and value.encode() is not None:
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise ArgumentError(f"{call}: {name} must be text, not {value!r}")

@@ -15,14 +15,16 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 import pathlib
 import statistics
+from collections.abc import Sequence
 
 import numpy as np
 
 from . import _core
-from ._checks import path_of
+from ._checks import duration, integer, path_of, seconds, text
 from .errors import ArgumentError, RpcError
 
 __all__ = ["BenchmarkResult", "RemoteArray", "RemoteFunction", "Session", "TrackerSession", "connect", "connect_tracker"]
@@ -123,10 +125,13 @@ class RemoteFunction:
         Parameters: func_name and dev, for those who come from TVM, are this kernel's name and ``remote.cpu()``; number, calls of
         a repeat (0: as many as last min_repeat_ms); repeat; min_repeat_ms, milliseconds that a repeat lasts at least;
         cooldown_interval_ms, milliseconds of rest between two repeats.
-        Raises: ArgumentError for a func_name that is not this kernel's, and for counts that are not positive.
+        Raises: ArgumentError for a func_name that is not this kernel's, and for counts and times that are none.
         """
         if func_name not in (None, self.name, "main", "default_function"):
             raise ArgumentError(f"time_evaluator: this is the kernel {self.name}, not {func_name!r}")
+        number, repeat = integer("time", "number", number, 0), integer("time", "repeat", repeat, 1)
+        for name, value in (("min_repeat_ms", min_repeat_ms), ("cooldown_interval_ms", cooldown_interval_ms)):
+            duration("time", name, "milliseconds", value, zero=True)
 
         def evaluate(*values):
             sent, _ = self._sent(values)
@@ -173,12 +178,12 @@ class Session:
                 raise ArgumentError("upload: bytes need a name: target=")
             content = bytes(data)
         else:
-            content = pathlib.Path(data).read_bytes()
-        self._core.upload(target or os.path.basename(data), content)
+            content = pathlib.Path(path_of("upload", "data", data)).read_bytes()
+        self._core.upload(os.path.basename(data) if target is None else text("upload", "target", target), content)
 
     def download(self, path):
         """What a file there holds, as bytes. Raises: ArgumentError if there is none, with those that there are."""
-        return self._core.download(path)
+        return self._core.download(text("download", "path", path))
 
     def listdir(self, path="."):
         """The names of the files there, sorted."""
@@ -186,7 +191,7 @@ class Session:
 
     def remove(self, path):
         """Removes a file there. Raises: ArgumentError if there is none."""
-        self._core.remove(path)
+        self._core.remove(text("remove", "path", path))
 
     def load_module(self, path, kernel=None, *, timeout=60):
         """A kernel of a shared object that was uploaded, as a ``RemoteFunction``. It runs in a process of its own, confined.
@@ -194,7 +199,9 @@ class Session:
         Parameters: path, its name there; kernel, which of several; timeout, seconds after which a call is given up.
         Raises: BuildError if it is no object of ``f.save("name.so")``, or has another kernel; TargetError if the board's CPU lacks what it needs.
         """
-        return RemoteFunction(self._core.load_module(path, kernel or ""), self, timeout)
+        timeout = seconds("load_module", "timeout", timeout)
+        kernel = "" if kernel is None else text("load_module", "kernel", kernel)
+        return RemoteFunction(self._core.load_module(text("load_module", "path", path), kernel), self, timeout)
 
     def array(self, source):
         """A copy of an array there, as a ``RemoteArray``. Raises: DTypeError for a dtype that kernels do not take; ArgumentError if the board has no room."""
@@ -202,8 +209,13 @@ class Session:
         return RemoteArray(self._core.array(str(source.dtype), source.shape)).copyfrom(source)
 
     def empty(self, shape, dtype="float32"):
-        """An array of zeros there."""
-        return RemoteArray(self._core.array(str(np.dtype(dtype)) if not isinstance(dtype, str) else dtype, list(shape)))
+        """An array of zeros there. Raises: ArgumentError for a shape that no array has, or if the board has no room; DTypeError as of ``array``."""
+        if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)):
+            raise ArgumentError(f"empty: shape must be a sequence of integers, not {shape!r}")
+        for extent in shape:
+            if not isinstance(extent, numbers.Integral) or isinstance(extent, bool) or not 0 <= extent < 2**63:
+                raise ArgumentError(f"empty: extents must be integers of 0 or more, not {extent!r}")
+        return RemoteArray(self._core.array(dtype if isinstance(dtype, str) else str(np.dtype(dtype)), list(shape)))
 
     def cpu(self, index=0):
         """The board's CPU, for those who come from TVM. Raises: ArgumentError for another than the first."""
@@ -226,11 +238,14 @@ class TrackerSession:
         themselves, such as ``cores >= 4``; wait, seconds for a board to be free.
         Returns: Session. Raises: RpcError if there is none in time, with what the boards lack or who has them.
         """
-        return Session(_core.rpc_request(*self._address, key, predicate, priority, wait, session_timeout, max_retry))
+        return Session(_core.rpc_request(*self._address, text("request", "key", key), text("request", "predicate", predicate),
+                                         integer("request", "priority", priority), seconds("request", "wait", wait, zero=True),
+                                         seconds("request", "session_timeout", session_timeout, zero=True),
+                                         integer("request", "max_retry", max_retry, 0)))
 
     def request_and_run(self, key, func, priority=1, session_timeout=0, max_retry=2):
         """``func(session)`` on a board of the class; again on another one if the board is lost meanwhile, max_retry times."""
-        for left in range(max_retry, -1, -1):
+        for left in range(integer("request_and_run", "max_retry", max_retry, 0), -1, -1):
             session = self.request(key, priority, session_timeout)
             try:
                 return func(session)
@@ -249,7 +264,7 @@ def _address(host, port, secret, timeout):
         raise ArgumentError(f"rpc: host must be a name or a number as text, not {host!r}")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 2**16:
         raise ArgumentError(f"rpc: port must be an integer of 1..65535, not {port!r}")
-    return host, port, path_of("rpc", "secret", secret) if secret is not None else "", float(timeout)
+    return host, port, path_of("rpc", "secret", secret) if secret is not None else "", seconds("rpc", "timeout", timeout)
 
 
 def connect(host, port, *, secret=None, timeout=10):

@@ -138,6 +138,11 @@ struct RemoteKernel::State {
 
   CallModule call(const std::vector<RemoteArray>& arrays, const std::vector<ScalarValue>& values,
                   double timeout_s) const {
+    if (!(timeout_s > 0))
+      throw Error(Diagnostic{ErrorKind::kArgument,
+                             name + ": timeout must be seconds, more than 0, not " + std::to_string(timeout_s),
+                             {},
+                             {}});
     CallModule call;
     call.module = module;
     call.scalars = values;
@@ -230,6 +235,20 @@ std::vector<std::pair<std::string, uint64_t>> Session::listdir() const { return 
 
 void Session::remove(const std::string& name) { state_->ask<Done>(RemoveFile{name}); }
 
+// Whether the bytes can be counted; whether the board has as many it says itself. As reals, which do not overflow.
+void require_extents(const std::vector<int64_t>& shape) {
+  constexpr double kMost = 1e15;  // more is nowhere
+  double elements = 1;
+  for (const int64_t extent : shape) {
+    if (extent < 0)
+      throw Error(Diagnostic{
+          ErrorKind::kArgument, "array: an extent must not be negative, not " + std::to_string(extent), {}, {}});
+    elements *= static_cast<double>(extent);
+  }
+  if (elements > kMost)
+    throw Error(Diagnostic{ErrorKind::kArgument, "array: there is no memory for so many elements", {}, {}});
+}
+
 RemoteKernel Session::load_module(const std::string& name, const std::string& kernel) {
   const ModuleReply reply = state_->ask<ModuleReply>(LoadModule{name, kernel}, kLoadS);
   auto made = std::make_shared<RemoteKernel::State>();
@@ -249,6 +268,7 @@ RemoteKernel Session::load_module(const std::string& name, const std::string& ke
 }
 
 RemoteArray Session::array(ir::Type dtype, std::vector<int64_t> shape, const void* data) {
+  require_extents(shape);
   ArgSpec spec;
   spec.dtype = dtype;
   spec.shape = shape;

@@ -262,3 +262,60 @@ def test_secrets(tmp_path):
 def test_addresses_that_are_none(host, port):
     with pytest.raises(tw.ArgumentError, match="rpc: (host|port) must be"):
         tw.rpc.connect(host, port)
+
+
+@pytest.mark.parametrize("shape, rule", [((2**40, 2**40), "no memory for so many"), ((2**32, 2**32), "no memory for so many"),
+                                         ((-1,), "extents must be integers of 0 or more, not -1"), ((-2, -2), "not -2"),
+                                         ((2**63,), "not 9223372036854775808"), ((2.5,), "not 2.5"), ((True,), "not True"),
+                                         (3, "shape must be a sequence of integers, not 3"), ("44", "not '44'")])
+def test_shapes_that_no_array_has(remote, shape, rule):
+    with pytest.raises(tw.ArgumentError, match=rule):
+        remote.empty(shape)
+    assert remote.empty((0, 5)).numpy().shape == (0, 5)
+
+
+def test_counts_and_times_that_are_none(board, dense):
+    for timeout in ("x", float("nan"), -1, 0, True):
+        with pytest.raises(tw.ArgumentError, match="rpc: timeout must be seconds, a number above 0, not "):
+            board.connect(timeout=timeout)
+    with board.connect() as remote:
+        remote.upload(dense[1])
+        for timeout in ("x", float("nan"), -1, None):
+            with pytest.raises(tw.ArgumentError, match="load_module: timeout must be seconds"):
+                remote.load_module("dense.so", timeout=timeout)
+        there = remote.load_module("dense.so")
+        for bad in ({"number": "x"}, {"number": 10**12}, {"number": 1.5}, {"repeat": None}, {"repeat": True}, {"min_repeat_ms": "x"},
+                    {"cooldown_interval_ms": float("inf")}, {"cooldown_interval_ms": -1}):
+            with pytest.raises(tw.ArgumentError, match=f"time: {next(iter(bad))} must be "):
+                there.time_evaluator(**bad)
+        there(*operands(), np.zeros((9, 5), "float32"))  # the session goes on
+
+
+@pytest.mark.parametrize("name", [5, None, pathlib.Path("dense.so"), b"dense.so", "a\udc80"])
+def test_names_that_are_no_text(remote, name):
+    for call in (remote.download, remote.remove, remote.load_module):
+        with pytest.raises(tw.ArgumentError, match="path must be text, not "):
+            call(name)
+    with pytest.raises(tw.ArgumentError, match="data must be a path, not 5"):
+        remote.upload(5)
+    if name is not None:
+        with pytest.raises(tw.ArgumentError, match="upload: target must be text, not "):
+            remote.upload(b"content", name)
+
+
+def test_what_a_tracker_is_asked_for():
+    tracker = tw.rpc.connect_tracker("127.0.0.1", 1)
+    for wrong in ({"key": 5}, {"priority": "high"}, {"priority": 2**40}, {"session_timeout": "x"}, {"session_timeout": -1}, {"wait": float("nan")},
+                  {"max_retry": -1}, {"predicate": None}):
+        with pytest.raises(tw.ArgumentError, match=f"request: {next(iter(wrong))} must be "):
+            tracker.request(**{"key": "pi", **wrong})
+    with pytest.raises(tw.ArgumentError, match="request_and_run: max_retry must be an integer of 0 or more, not 'x'"):
+        tracker.request_and_run("pi", print, max_retry="x")
+
+
+@pytest.mark.parametrize("options, rule", [({"boards": 5}, "boards must be a list"), ({"boards": [5]}, "boards must be a list"),
+                                           ({"boards": ["h:1"], "session_timeout": "x"}, "session_timeout must be seconds"),
+                                           ({"boards": ["h:1"], "priority": 1.5}, "priority must be an integer")])
+def test_runners_that_are_none(options, rule):
+    with pytest.raises(tw.ArgumentError, match=f"RPCRunner: {rule}"):
+        tw.autotune.RPCRunner(**options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
-from .._checks import path_of
+from .._checks import integer, path_of, seconds
 from ..errors import ArgumentError, RpcError
 from .machine import Machine
 from .measuring import Runner
@@ -43,12 +43,11 @@ class RPCRunner(Runner):
             raise ArgumentError('RPCRunner: give boards=["HOST:PORT", ...], or the key by which a tracker knows them, and not both')
         if key is not None and not (isinstance(key, str) and isinstance(host, str) and _port(port)):
             raise ArgumentError(f"RPCRunner: key and host must be strings, and port a number, not {key!r}, {host!r}, {port!r}")
-        if boards is not None and (isinstance(boards, str) or not boards or not all(isinstance(board, str) for board in boards)):
+        if boards is not None and (not isinstance(boards, (list, tuple)) or not boards or not all(isinstance(b, str) for b in boards)):
             raise ArgumentError(f'RPCRunner: boards must be a list of "HOST:PORT", not {boards!r}')
-        if isinstance(priority, bool) or not isinstance(priority, int):
-            raise ArgumentError(f"RPCRunner: priority must be an integer, not {priority!r}")
-        if session_timeout is not None and not session_timeout > 0:
-            raise ArgumentError(f"RPCRunner: session_timeout must be positive seconds or None, not {session_timeout!r}")
+        integer("RPCRunner", "priority", priority)
+        if session_timeout is not None:
+            seconds("RPCRunner", "session_timeout", session_timeout)
         self._core = _core.RPCRunner(boards=list(boards or ()), key=key or "", host=host or "", port=port or 0,
                                      secret="" if secret is None else path_of("RPCRunner", "secret", secret), priority=priority,
                                      session_timeout=session_timeout or 0)

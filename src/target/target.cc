@@ -142,13 +142,13 @@ Status read_option(Words& words, const std::string& word) {
   std::span<const Option> options = kOptions;
   if (device) options = kOptionsOfDevices;
   const auto option = std::find_if(options.begin(), options.end(), [&](const Option& o) { return name == o.name; });
-  if (option == options.end() || equals == std::string::npos) {
+  if (option == options.end()) {
     std::vector<std::string> names;
     for (const Option& o : options) names.push_back(o.name);
     const std::string known = device ? "-arch=" : "-mcpu=, -mattr=, -mtriple= or -msve-vector-bits=";
     return bad_target("an option must be " + known + ", not \"" + word + "\"", {support::did_you_mean(name, names)});
   }
-  const std::string value = word.substr(equals + 1);
+  const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
   const std::string example = device ? "cuda -arch=sm_90a" : "llvm -mcpu=native -mattr=-avx512f";
   if (value.empty()) return bad_target(name + " needs a value", {"for example: " + example});
   const std::string wrong = option->take(words, value);
@@ -230,13 +230,25 @@ bool knows_cpu(const std::string& kind, const std::string& triple, const std::st
   return std::find(known.begin(), known.end(), cpu) != known.end();
 }
 
-Status check_cpu(const Words& words) {
-  const std::vector<std::string> known = target::catalog_for(words.kind, words.triple).cpus(words.triple);
+// What else a name that no CPU of the triple has may mean: `implied` where no -mtriple= was written, so that it may be
+// of another architecture.
+Status check_cpu(const Words& words, bool no_triple) {
+  std::vector<std::string> known = target::catalog_for(words.kind, words.triple).cpus(words.triple);
   if (std::find(known.begin(), known.end(), words.cpu) != known.end()) return Unit{};
+  const bool any = known.size() == 1;
+  std::string owner;
+  for (const std::string triple : kTriples) {
+    if (triple == words.triple) continue;
+    const std::vector<std::string> more = target::catalog_for(words.kind, triple).cpus(triple);
+    if (std::find(more.begin(), more.end(), words.cpu) != more.end()) owner = "it is a CPU of -mtriple=" + triple;
+    if (no_triple) known.insert(known.end(), more.begin(), more.end());
+  }
+  std::string spelled = small_letters(words.cpu);
+  std::ranges::replace(spelled, '_', '-');
   return bad_target(
       "unknown CPU \"" + words.cpu + "\" of " + words.triple,
-      {support::did_you_mean(words.cpu, known), known.size() == 1 ? "leave -mcpu= out: code for it is for any such CPU"
-                                                                  : "\"native\" means the CPU of this machine"});
+      {owner.empty() ? support::did_you_mean(spelled, known) : owner,
+       any ? "leave -mcpu= out: code for it is for any such CPU" : "\"native\" means the CPU of this machine"});
 }
 
 // What in `features` differs from what the CPU's name implies, as attributes.
@@ -297,24 +309,32 @@ Result<int> resolve_sve(const Words& words, const Target& target, const target::
   return words.sve_bits.value_or(is_native ? native.sve_bits : target::aarch64::sve_bits_of(target.cpu));
 }
 
-Result<Target> resolve(Words words, const target::Cpu& native) {
-  if (words.triple.empty()) words.triple = triple_of(words, native);
+// What there is in the place of a triple that is none.
+Status check_triple(const Words& words, const target::Cpu& native) {
   const target::CpuCatalog& catalog = target::catalog_for(words.kind, words.triple);
-  const std::string architecture(target::architecture_of(words.triple));
-  if (!catalog.knows_triple(words.triple))
-    return bad_target(
-        "unknown triple \"" + words.triple + "\"",
-        {"for example: " + native.triple,
-         catalog.knows_triple(architecture) ? "objects are ELF files of 64 bits, for Linux and systems like it" : "",
-         !catalog.knows_triple(architecture) && target::table_catalog().knows_triple(words.triple)
-             ? "code for it is made by way of C: target c"
-             : ""});
+  if (catalog.knows_triple(words.triple)) return Unit{};
+  const std::string spelled(target::architecture_of(words.triple));
+  const std::string linux_there = target::normalised_triple(spelled + "-linux");
+  const bool known = catalog.knows_triple(linux_there);
+  const bool by_c = !known && target::table_catalog().knows_triple(words.triple);
+  return bad_target("unknown triple \"" + words.triple + "\"",
+                    {"for example: " + (known ? linux_there : native.triple),
+                     known ? "objects are ELF files of 64 bits, for Linux and systems like it" : "",
+                     by_c ? "code for it is made by way of C: target c" : "",
+                     known || by_c ? "" : "code is made for x86_64 and aarch64, by way of C for arm and riscv64 too"});
+}
+
+Result<Target> resolve(Words words, const target::Cpu& native) {
+  const bool no_triple = words.triple.empty();
+  if (no_triple) words.triple = triple_of(words, native);
+  TW_TRY([[maybe_unused]] Unit triple, check_triple(words, native));
+  const target::CpuCatalog& catalog = target::catalog_for(words.kind, words.triple);
   const bool is_native = words.cpu == "native";
   if (is_native && words.triple != native.triple)
     return bad_target("-mcpu=native means this machine, which is not " + words.triple, {"name the CPU"});
   if (is_native) words.cpu = knows_cpu(words.kind, words.triple, native.name) ? native.name : native.level;
   if (words.cpu.empty()) words.cpu = target::architecture_of(words.triple) == "x86_64" ? "x86-64" : kAnyCpu;
-  TW_TRY([[maybe_unused]] Unit cpu, check_cpu(words));
+  TW_TRY([[maybe_unused]] Unit cpu, check_cpu(words, no_triple));
   TW_TRY([[maybe_unused]] Unit attributes, check_attributes(words));
   const std::vector<std::string> implied = catalog.resolve(words.triple, words.cpu, {});
   std::vector<std::string> all = is_native ? attributes_of(native, implied) : std::vector<std::string>{};

@@ -44,6 +44,22 @@ TEST(CodegenTarget, NamesTheNearest) {
   EXPECT_NE(error_of("llvm -mtriple=arm-linux-gnueabihf").find("made by way of C: target c"), std::string::npos);
 }
 
+// Without -mtriple= a mistaken name may be a CPU's of any architecture; with it the error says whose it is.
+TEST(CodegenTarget, NamesTheNearestOfOtherArchitectures) {
+  constexpr std::pair<const char*, const char*> kErrors[] = {
+      {"-mcpu=neoverse_n1", "did you mean neoverse-n1"},
+      {"-mcpu=Cortex-A72", "did you mean cortex-a72"},
+      {"-mcpu=cortexa72", "did you mean cortex-a72"},
+      {"-mcpu=SkyLake", "did you mean skylake"},
+      {"-mcpu=neoverse-n1 -mtriple=x86_64-linux-gnu", "it is a CPU of -mtriple=aarch64-unknown-linux-gnu"},
+      {"-mcpu=skylake -mtriple=aarch64-linux-gnu", "it is a CPU of -mtriple=x86_64-pc-linux-gnu"}};
+  for (const auto& [options, said] : kErrors) {
+    const std::string error = error_of(std::string("llvm ") + options);
+    EXPECT_NE(error.find(said), std::string::npos) << error;
+  }
+  EXPECT_EQ(error_of("llvm -mcpu=neoverse-n11 -mtriple=x86_64-linux-gnu").find("neoverse-n1 "), std::string::npos);
+}
+
 TEST(CodegenTarget, CpusOf32BitsAreNoneOfX86_64) {
   for (const char* cpu : {"i386", "pentium4", "lakemont", "core-duo"}) {
     const std::string error = error_of(std::string("llvm -mcpu=") + cpu);

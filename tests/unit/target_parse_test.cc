@@ -197,6 +197,11 @@ TEST(TargetParse, UnknownKindsAndOptionsNameTheNearest) {
   contains(error_of("llvm -mcpu=x86-64-v3 -mattr=avx2"), "must begin with + or -");
   contains(error_of("llvm -mcpu=x86-64-v3 -mattr=+avx7"), "did you mean avx");
   contains(error_of("llvm -mtriple=vax-dec-ultrix"), "unknown triple");
+  contains(error_of("llvm -mtriple=vax-dec-ultrix"), "for x86_64 and aarch64, by way of C for arm and riscv64 too");
+  contains(error_of("llvm -mtriple=arm64-apple-darwin"), "for example: aarch64-unknown-linux-gnu");
+  contains(error_of("llvm -mtriple=arm64-apple-darwin"), "objects are ELF files");
+  contains(error_of("llvm -mcpu znver4"), "-mcpu needs a value");
+  contains(error_of("llvm -mtriple"), "-mtriple needs a value");
 #endif
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedule/layout.h"
 #include "schedule/refuse.h"
 #include "src/ir/equal.h"
 #include "src/ir/scalars.h"
@@ -96,15 +97,41 @@ class Reads {
   bool exists(int source, const std::vector<ir::Expr>& defined, const std::vector<ir::Expr>& at) const {
     const StageNest& stage = nest_.stage(source);
     if (stage.store_predicate) return false;
+    const std::vector<Extent> laid_out = room(source);
     for (size_t d = 0; d < at.size(); ++d) {
       if (ir::has_load(at[d])) return false;
+      const Extent extent(stage.op->shape()[d]);
+      if (!laid_out.empty() && !(laid_out[d] == extent)) {
+        if (!within(at[d], laid_out[d].expr())) return false;
+        continue;
+      }
       const bool padded = is_padded(stage, static_cast<AxisId>(d));
-      for (const ir::Buffer& buffer : stage.buffers)  // those of a scan may differ
-        if (!padded && !always_within(defined[d], buffer.shape()[d]) && !within(at[d], buffer.shape()[d])) return false;
-      if (all_.stages[source].lo.empty()) continue;  // a placeholder
-      if (!within(at[d] - all_.stages[source].lo[d], all_.stages[source].extent[d].expr())) return false;
+      const bool always = std::all_of(stage.buffers.begin(), stage.buffers.end(), [&](const ir::Buffer& buffer) {
+        return always_within(defined[d], buffer.shape()[d]);  // those of a scan may differ
+      });
+      for (const ir::Buffer& buffer : stage.buffers)
+        if (!padded && !always && !within(at[d], buffer.shape()[d])) return false;
+      const StageBounds& bounds = all_.stages[source];
+      if (bounds.lo.empty() || (always && is_whole(bounds, d, extent))) continue;  // a placeholder, or all of a stage
+      if (!within(at[d] - bounds.lo[d], bounds.extent[d].expr())) return false;
     }
     return true;
+  }
+
+  static bool is_whole(const StageBounds& bounds, size_t d, const Extent& extent) {
+    return bounds.lo.empty() || (ir::is_int(bounds.lo[d], 0) && bounds.extent[d] == extent);
+  }
+
+  // What a layout rounds the extents of the whole stage up to, whose rest holds its pad value; empty where it has none,
+  // or is over a part of the stage.
+  std::vector<Extent> room(int source) const {
+    const StageNest& stage = nest_.stage(source);
+    if (!stage.layout) return {};
+    const std::vector<Extent> extents(stage.op->shape().begin(), stage.op->shape().end());
+    for (size_t d = 0; d < extents.size(); ++d)
+      if (!is_whole(all_.stages[source], d, extents[d])) return {};
+    const Result<IndexMap> map = index_map(*stage.layout, extents);
+    return map.ok() ? map->padded : std::vector<Extent>{};
   }
 
   // Wherever it is computed: axes that are not padded stay in the stage's domain, however their loops are cut.

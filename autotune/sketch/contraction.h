@@ -78,8 +78,10 @@ struct DotPanel {
 bool vectorize_dot_panel(Sketch&, const DotPanel&);  // whether there are vectors that make it
 
 std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
-// Whether the ends of lines that are no whole vectors are computed as such, for nobody: where vectors have no masks,
-// and what they read is copied in the tasks, with room behind it.
+// Whether lines end in several vectors, each half as long as the one before: where there are no masks.
+bool ends_in_vectors(const Stage& contraction, const Roles&, const Target&);
+// Whether these are computed as a whole one, for nobody: where what they read is copied in the tasks, with room behind
+// it.
 bool pads_lanes(const Graph&, const Stage& contraction, const Roles&, const Target&);
 // A product of the two reads, each cast to the type of the sums and nothing else. What a stage of its own pads is read
 // there.

@@ -73,15 +73,19 @@ Registers registers_of(const Graph& graph, const Stage& stage, const Roles& role
   return registers;
 }
 
+bool ends_in_vectors(const Stage& stage, const Roles& roles, const Target& target) {
+  const int64_t left = stage.data[static_cast<size_t>(roles.lanes)].extent % lanes_of(stage, target);
+  return !target.abilities.masks && roles.innermost && roles.group == 0 &&
+         std::popcount(static_cast<uint64_t>(left)) > 1;
+}
+
 bool pads_lanes(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
   const Operand& read = roles.vectors;
   const Stage& source = graph.at(read.source);
-  const int64_t left = stage.data[static_cast<size_t>(roles.lanes)].extent % lanes_of(stage, target);
   const bool moves = read.through >= 0 && !read.prologue() && graph.at(read.through).readers.size() == 1;
   const bool copied = roles.contiguous && roles.lane_dimension + 1 == static_cast<int>(source.shape.size()) &&
                       !source.param && read.source != roles.broadcast.source && (read.through < 0 || read.prologue());
-  return !target.abilities.masks && roles.innermost && roles.group == 0 && (moves || copied) &&
-         std::popcount(static_cast<uint64_t>(left)) > 1;
+  return (moves || copied) && ends_in_vectors(stage, roles, target);
 }
 
 namespace {

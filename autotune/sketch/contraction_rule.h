@@ -69,8 +69,15 @@ class Contraction {
   // Rounded up to whole vectors, the sums as well as the panel.
   bool pads() {
     if (dot_) return dot_->pads;
-    return value("block") == 0 && packs() && k_.cfg.value_json(knob("pack")) == "\"task\"" &&
-           pads_lanes(k_.graph, stage_, roles_, k_.target);
+    if (value("block") != 0) return false;
+    const bool by_task = packs() && k_.cfg.value_json(knob("pack")) == "\"task\"";
+    return by_task ? pads_lanes(k_.graph, stage_, roles_, k_.target)
+                   : lays_out_whole_tiles() && ends_in_vectors(stage_, roles_, k_.target);
+  }
+  // [j // 64, k, j % 64] of all columns at once: those of the last tile are there too.
+  bool lays_out_whole_tiles() {
+    const bool whole = packs() && k_.cfg.value_json(knob("pack")) == "\"whole\"" && !turns() && !turns_once();
+    return (packed_ahead_ || whole) && !k_.any_size && value("tile", 1) % lanes_of(stage_, k_.target) == 0;
   }
 
   // Loops (contraction_tiles.cc).

@@ -111,21 +111,28 @@ void Contraction::tile_sums() {
     if (lines_ > 1) cut(line, factor("tile", 2), row_tiles);
     cut(row, factor("tile", 0), row_tiles);
   }
-  if (in_blocks || axis(roles_.lanes).extent > kMostLanes || k_.any_size) cut(lane, factor("tile", 1), order);
+  const bool pads = this->pads();
+  std::string vectors;  // of lanes that are rounded up
+  const int64_t lanes = lanes_of(stage_, k_.target);
+  if (pads && !dot_) {
+    const auto [outer, within] = split(sums_, lane, Factor(lanes), ir::Tail::kPad);
+    vectors = outer, lane = within;
+  }
+  if (in_blocks || axis(roles_.lanes).extent > kMostLanes || k_.any_size) {
+    if (vectors.empty())
+      cut(lane, factor("tile", 1), order);
+    else
+      cut(vectors, Factor(value("tile", 1) / lanes), order);
+  }
   if (in_blocks) packed_at_stage_ = sums_, packed_at_ = order.back();
   inner = {row, lane};
-  const bool pads = this->pads();
   if (dot_) {
     split(sums_, lane, Factor(dot_->lanes), pads ? ir::Tail::kPad : ir::Tail::kAuto);
     const auto [group, term] = split(sums_, terms.back(), Factor(dot_->group));
     terms.back() = group;
     inner = {row, lane + ".o", lane + ".i", term};
   }
-  if (pads && !dot_) {
-    const auto [vectors, in_vector] = split(sums_, lane, Factor(lanes_of(stage_, k_.target)), ir::Tail::kPad);
-    inner = {row, vectors, in_vector};
-    lane = in_vector;
-  }
+  if (!vectors.empty()) inner = {row, vectors, lane};
   if (is_matrix()) {
     split(sums_, row, Factor(dot_->rows), leaves_rows() ? ir::Tail::kPad : ir::Tail::kAuto);
     inner = {row + ".o", lane + ".o", row + ".i", lane + ".i", inner.back()};

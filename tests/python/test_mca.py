@@ -39,6 +39,20 @@ def test_the_pipes_are_busy(shape, core):
 
 
 @needs_llvm
+@pytest.mark.parametrize("shape", [(511, 511, 511), (512, 511, 512), (64, 2047, 64)])
+@pytest.mark.parametrize("core", CORES)
+def test_the_last_columns_keep_the_pipes_busy(shape, core):
+    """Fifteen of sixteen: each sum is a register there too."""
+    if reason := mca.missing("llvm-mca-19"):
+        pytest.skip(f"skipped: {reason}")
+    core = CORES[core]
+    loops = [loop for loop in mca.loops(mca.default_kernel(mca.matmul(*shape), core).source("asm")) if loop.fused >= 48]
+    assert len(loops) > 0
+    for loop in loops:
+        assert (loop.stack, loop.rate(core.name) >= 0.95 * core.pipes) == (0, True), loop.instructions
+
+
+@needs_llvm
 @pytest.mark.parametrize("name", mca.DOTS)
 def test_the_pipes_are_busy_with_dot_products(name):
     if reason := mca.missing("llvm-mca-19"):

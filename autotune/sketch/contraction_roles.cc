@@ -41,6 +41,8 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
+constexpr int kAhead = 2;  // registers of the next term
+
 constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
 
 // Along the rows its neighbours are of one term; a register of four terms is held for each row. A lane of a dot product
@@ -64,8 +66,11 @@ Registers registers_of(const Graph& graph, const Stage& stage, const Roles& role
   Registers registers{has.vector_registers};
   const int64_t left = stage.data[static_cast<size_t>(roles.lanes)].extent % lanes_of(stage, target);
   const int64_t more = !has.masks && roles.group == 0 ? std::max(0, std::popcount(static_cast<uint64_t>(left)) - 1) : 0;
-  if (has.lane_products > 0 && roles.group == 0 && (terms || rows))
-    registers = {has.vector_registers, held, std::min(has.lane_products, has.vector_registers / 2)};
+  if (has.lane_products > 0 && roles.group == 0 && (terms || rows)) {
+    // Where few registers have lanes, one that gives way to the next term's vectors goes to the stack.
+    const int ahead = has.lane_products < has.vector_registers ? kAhead : 0;
+    registers = {has.vector_registers - ahead, held, std::min(has.lane_products, has.vector_registers / 2)};
+  }
   if (!pads_lanes(graph, stage, roles, target)) registers.more_at_end = more;
   registers.row_group = roles.row_group;
   if (const int64_t apart = bytes_between(graph, read, stage.data[static_cast<size_t>(roles.rows)]); apart > 0)

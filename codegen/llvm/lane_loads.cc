@@ -70,8 +70,15 @@ bool multiplies(const llvm::User* user, const llvm::Value* factor) {
 // An element that only multiplies, and the vectors that hold nothing else.
 struct Element {
   llvm::LoadInst* load;
+  llvm::Instruction* value;  // what was loaded, or a half of it as a float
   std::vector<llvm::ShuffleVectorInst*> splats;
 };
+
+// What is converted to a wider float and not used otherwise.
+llvm::Instruction* widened(llvm::LoadInst& load) {
+  auto* only = load.hasOneUse() ? llvm::dyn_cast<llvm::FPExtInst>(load.user_back()) : nullptr;
+  return only && only->getParent() == load.getParent() ? only : nullptr;
+}
 
 std::optional<Element> element_of(llvm::Instruction& instruction) {
   auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
@@ -79,9 +86,10 @@ std::optional<Element> element_of(llvm::Instruction& instruction) {
   llvm::Type* type = load->getType();
   const unsigned bits = type->getScalarSizeInBits();
   if (type->isVectorTy() || type->isPointerTy() || bits < 16 || kRegisterBits % bits != 0) return {};
-  Element element{load, {}};
-  for (llvm::User* user : load->users()) {
-    if (multiplies(user, load)) continue;
+  llvm::Instruction* wide = widened(*load);
+  Element element{load, wide ? wide : load, {}};
+  for (llvm::User* user : element.value->users()) {
+    if (multiplies(user, element.value)) continue;
     const auto* placed = llvm::dyn_cast<llvm::InsertElementInst>(user);
     const auto* lane = placed ? llvm::dyn_cast<llvm::ConstantInt>(placed->getOperand(2)) : nullptr;
     if (!lane || !lane->isZero() || !llvm::isa<llvm::UndefValue>(placed->getOperand(0))) return {};
@@ -100,6 +108,7 @@ std::optional<Element> element_of(llvm::Instruction& instruction) {
 // Elements of one type, by their distance in bytes from the first that was met.
 struct Group {
   llvm::LoadInst* first;
+  llvm::Type* type;  // as factors
   std::map<int64_t, Element> at;
 };
 
@@ -118,7 +127,9 @@ class Block {
     std::vector<Group> groups;
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(block_)) {
       if (instruction.mayWriteToMemory()) join_all(groups);
-      if (std::optional<Element> element = element_of(instruction)) add(groups, std::move(*element));
+      std::optional<Element> element = element_of(instruction);
+      const bool converted = element && element->value != element->load;  // SVE's quads come from memory
+      if (element && !(converted && sve_bits_ > kRegisterBits)) add(groups, std::move(*element));
     }
     join_all(groups);
     if (changed_) keep_apart();
@@ -129,7 +140,7 @@ class Block {
   void add(std::vector<Group>& groups, Element element) {
     const llvm::SCEV* address = evolution_.getSCEV(element.load->getPointerOperand());
     for (Group& group : groups) {
-      if (group.first->getType() != element.load->getType()) continue;
+      if (group.first->getType() != element.load->getType() || group.type != element.value->getType()) continue;
       const llvm::SCEV* first = evolution_.getSCEV(group.first->getPointerOperand());
       const auto* distance = llvm::dyn_cast<llvm::SCEVConstant>(evolution_.getMinusSCEV(address, first));
       if (!distance) continue;
@@ -137,7 +148,7 @@ class Block {
       return;
     }
     if (groups.size() == kMostGroups) join_all(groups);
-    groups.push_back({element.load, {}});
+    groups.push_back({element.load, element.value->getType(), {}});
     groups.back().at.emplace(0, std::move(element));
   }
 
@@ -149,15 +160,16 @@ class Block {
   // Neighbours, as many as a register has, or half of them.
   void join(const Group& group) {
     const int64_t bytes = group.first->getType()->getScalarSizeInBits() / 8;
+    const size_t most = kRegisterBits / group.type->getScalarSizeInBits();
     for (auto begin = group.at.begin(); begin != group.at.end();) {
       std::vector<const Element*> elements;
       int64_t next = begin->first;
       auto end = begin;
       for (; end != group.at.end() && end->first == next; ++end, next += bytes) {
-        if (static_cast<int64_t>(elements.size()) * bytes * 8 == kRegisterBits) break;
+        if (elements.size() == most) break;
         elements.push_back(&end->second);
       }
-      size_t whole = kRegisterBits / 8 / static_cast<size_t>(bytes);
+      size_t whole = most;
       while (whole > elements.size()) whole /= 2;
       elements.resize(whole);
       if (whole > 1) load_together(group, elements, begin->first);
@@ -173,14 +185,17 @@ class Block {
     auto* type = llvm::FixedVectorType::get(group.first->getType(), static_cast<unsigned>(elements.size()));
     llvm::LoadInst* all = b.CreateAlignedLoad(type, address, elements[0]->load->getAlign());
     all->copyMetadata(*elements[0]->load, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
+    llvm::Value* factors = all;
+    if (group.type != group.first->getType())
+      factors = b.CreateFPExt(all, llvm::FixedVectorType::get(group.type, static_cast<unsigned>(elements.size())));
     for (size_t lane = 0; lane < elements.size(); ++lane) {
-      b.SetInsertPoint(elements[lane]->load);
-      elements[lane]->load->replaceAllUsesWith(b.CreateExtractElement(all, lane));
+      b.SetInsertPoint(elements[lane]->value);
+      elements[lane]->value->replaceAllUsesWith(b.CreateExtractElement(factors, lane));
       for (llvm::ShuffleVectorInst* splat : elements[lane]->splats) {
         const auto lanes = llvm::cast<llvm::FixedVectorType>(splat->getType())->getNumElements();
         turn_together(*all, *splat, lane);
         b.SetInsertPoint(splat);
-        splat->replaceAllUsesWith(b.CreateShuffleVector(all, std::vector<int>(lanes, static_cast<int>(lane))));
+        splat->replaceAllUsesWith(b.CreateShuffleVector(factors, std::vector<int>(lanes, static_cast<int>(lane))));
       }
     }
     changed_ = true;

@@ -9,6 +9,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsAArch64.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -172,9 +173,20 @@ class Block {
       size_t whole = most;
       while (whole > elements.size()) whole /= 2;
       elements.resize(whole);
-      if (whole > 1) load_together(group, elements, begin->first);
+      if (whole > 1 && (whole == most || !fills_vectors(elements))) load_together(group, elements, begin->first);
       std::advance(begin, whole);
     }
+  }
+
+  // Whether whole vectors of SVE have a float in all lanes: no lane of half a register is a factor of theirs, and a
+  // load of all lanes keeps no pipe of the arithmetic busy.
+  bool fills_vectors(const std::vector<const Element*>& elements) const {
+    return sve_bits_ > kRegisterBits && std::ranges::any_of(elements, [&](const Element* element) {
+             return element->value->getType()->isFloatingPointTy() &&
+                    std::ranges::any_of(element->splats, [&](const llvm::ShuffleVectorInst* splat) {
+                      return splat->getType()->getPrimitiveSizeInBits() == sve_bits_;
+                    });
+           });
   }
 
   void load_together(const Group& group, const std::vector<const Element*>& elements, int64_t distance) {

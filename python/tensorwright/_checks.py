@@ -37,7 +37,8 @@ def integer(call, name, value, least=None):
     """The value, which has to be an integer, and no bool: of at least so much, where that is given."""
     fits = isinstance(value, numbers.Integral) and not isinstance(value, bool) and (least is None or value >= least)
     if not fits or not -(2**31) <= value < 2**31:
-        raise ArgumentError(f"{call}: {name} must be an integer" + (f" of {least} or more" if least is not None else "") + f", not {value!r}")
+        bound = "" if least is None else f" of {least} or more"
+        raise ArgumentError(f"{call}: {name} must be an integer{bound}, not {value!r}")
     return int(value)
 
 

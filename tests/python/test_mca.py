@@ -53,6 +53,18 @@ def test_odd_shapes_keep_the_pipes_busy(shape, core):
 
 
 @needs_llvm
+@pytest.mark.parametrize("core", CORES)
+def test_three_channels_keep_the_pipes_busy(core):
+    """No quad of neighbours is a register of factors."""
+    if reason := mca.missing("llvm-mca-19"):
+        pytest.skip(f"skipped: {reason}")
+    core = CORES[core]
+    loop = mca.inner_loop(mca.default_kernel(mca.conv2d(3, 64, 112, 7, 2, 3), core).source("asm"))
+    assert loop.fused >= 48 and loop.stack == 0
+    assert loop.rate(core.name) >= 0.95 * core.pipes
+
+
+@needs_llvm
 @pytest.mark.parametrize("cpu", ["cortex-a78", "neoverse-n2", "neoverse-v2", "apple-m1"])
 def test_halves_are_converted_by_four(cpu):
     """The terms of a row are neighbours: a load and a conversion for four of them, whose lanes are factors."""

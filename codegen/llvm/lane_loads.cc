@@ -128,9 +128,7 @@ class Block {
     std::vector<Group> groups;
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(block_)) {
       if (instruction.mayWriteToMemory()) join_all(groups);
-      std::optional<Element> element = element_of(instruction);
-      const bool converted = element && element->value != element->load;  // SVE's quads come from memory
-      if (element && !(converted && sve_bits_ > kRegisterBits)) add(groups, std::move(*element));
+      if (std::optional<Element> element = element_of(instruction)) add(groups, std::move(*element));
     }
     join_all(groups);
     if (changed_) keep_apart();
@@ -193,13 +191,16 @@ class Block {
     llvm::IRBuilder<> b(group.first);
     llvm::Value* address =
         b.CreateGEP(b.getInt8Ty(), group.first->getPointerOperand(), b.getInt64(static_cast<uint64_t>(distance)));
-    if (sve_bits_ > kRegisterBits) multiply_quads(b, group, elements, address);
+    const bool converts = group.type != group.first->getType();
+    if (sve_bits_ > kRegisterBits && !converts) multiply_quads(b, group, elements, address);
     auto* type = llvm::FixedVectorType::get(group.first->getType(), static_cast<unsigned>(elements.size()));
     llvm::LoadInst* all = b.CreateAlignedLoad(type, address, elements[0]->load->getAlign());
     all->copyMetadata(*elements[0]->load, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
     llvm::Value* factors = all;
-    if (group.type != group.first->getType())
+    if (converts) {
       factors = b.CreateFPExt(all, llvm::FixedVectorType::get(group.type, static_cast<unsigned>(elements.size())));
+      if (sve_bits_ > kRegisterBits) multiply_quads(b, group, elements, factors);
+    }
     for (size_t lane = 0; lane < elements.size(); ++lane) {
       b.SetInsertPoint(elements[lane]->value);
       elements[lane]->value->replaceAllUsesWith(b.CreateExtractElement(factors, lane));
@@ -240,11 +241,12 @@ class Block {
   }
 
   // Sums of whole vectors of SVE, whose products take the same lane of each 128 bits: these hold the elements all.
+  // `from`: their address, or a register of them.
   void multiply_quads(llvm::IRBuilder<>& b, const Group& group, const std::vector<const Element*>& elements,
-                      llvm::Value* address) {
-    const unsigned lanes = kRegisterBits / group.first->getType()->getScalarSizeInBits();
-    if (!group.first->getType()->isFloatingPointTy() || elements.size() != lanes) return;
-    auto* type = llvm::ScalableVectorType::get(group.first->getType(), lanes);
+                      llvm::Value* from) {
+    const unsigned lanes = kRegisterBits / group.type->getScalarSizeInBits();
+    if (!group.type->isFloatingPointTy() || elements.size() != lanes) return;
+    auto* type = llvm::ScalableVectorType::get(group.type, lanes);
     llvm::Value* all = llvm::ConstantVector::getSplat(llvm::ElementCount::getScalable(lanes), b.getTrue());
     llvm::Value* quads = nullptr;
     for (unsigned lane = 0; lane < lanes; ++lane)
@@ -253,7 +255,12 @@ class Block {
         for (llvm::User* user : llvm::make_early_inc_range(splat->users())) {
           auto* product = llvm::dyn_cast<llvm::IntrinsicInst>(user);
           if (!product || product->getIntrinsicID() != llvm::Intrinsic::fma) continue;
-          if (!quads) quads = b.CreateIntrinsic(llvm::Intrinsic::aarch64_sve_ld1rq, {type}, {all, address});
+          if (!quads && from->getType()->isPointerTy())
+            quads = b.CreateIntrinsic(llvm::Intrinsic::aarch64_sve_ld1rq, {type}, {all, from});
+          if (!quads) {
+            llvm::Value* first = b.CreateInsertVector(type, llvm::PoisonValue::get(type), from, b.getInt64(0));
+            quads = b.CreateIntrinsic(llvm::Intrinsic::aarch64_sve_dupq_lane, {type}, {first, b.getInt64(0)});
+          }
           multiply(*product, *splat, quads, lane);
         }
       }

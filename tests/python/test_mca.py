@@ -65,13 +65,13 @@ def test_three_channels_keep_the_pipes_busy(core):
 
 
 @needs_llvm
-@pytest.mark.parametrize("cpu", ["cortex-a78", "neoverse-n2", "neoverse-v2", "apple-m1"])
+@pytest.mark.parametrize("cpu", ["cortex-a78", "neoverse-n2", "neoverse-v1", "neoverse-v2", "apple-m1"])
 def test_halves_are_converted_by_four(cpu):
     """The terms of a row are neighbours: a load and a conversion for four of them, whose lanes are factors."""
     loop = mca.inner_loop(mca.default_kernel(mca.matmul(128, 128, 128, ("float16", "float16", "float32")), mca.Core(cpu, 1)).source("asm"))
     assert loop.fused >= 64 and loop.stack == 0
-    assert loop.count(r"^fcvt\s") == 0
-    assert len(loop.instructions) <= 1.6 * loop.fused
+    assert loop.count(r"^fcvt\s+[sd]|^ld1rh") == 0
+    assert len(loop.instructions) <= 1.75 * loop.fused
 
 
 @needs_llvm

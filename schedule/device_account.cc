@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kIssues = 4;         // instructions of warps that a processor starts in a cycle
 constexpr double kRegisters = 65536;  // of a processor
+constexpr double kSystem = 1024;      // bytes of shared memory that each block has beside its own
 constexpr double kLaunch = 3e-6;      // seconds until the first block runs and after the last one ended
 constexpr double kHiding = 12;        // warps of a processor that hide each other's waiting, or copies ahead of a warp
 constexpr double kHidingAlone = 32;   // the same of one block, whose warps meet: they wait at the same time
@@ -36,7 +37,8 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
   launch.resident =
       std::min(std::floor(device.threads / (warps * DeviceCounter::kWarp)), std::floor(kRegisters / registers));
   if (launch.shared > 0)
-    launch.resident = std::min(launch.resident, std::floor(static_cast<double>(device.shared_bytes) / launch.shared));
+    launch.resident =
+        std::min(launch.resident, std::floor(static_cast<double>(device.shared_bytes) / (launch.shared + kSystem)));
   if (launch.resident < 1) return;
   const double turns = std::ceil(launch.blocks / device.processors);
   const double held = std::min(launch.resident, turns) * (warps - launch.copying / DeviceCounter::kWarp);

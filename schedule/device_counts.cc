@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schedule/memory_strides.h"
 #include "schedule/roles_of.h"
 #include "src/ir/warp_products.h"
 
@@ -148,11 +149,26 @@ void DeviceCounter::keep(const StageView& view, LaunchAccount& launch) const {
   const ir::Scope scope = scope_of(view.stage);
   const double slots = slots_of(view.stage);
   launch.slots = std::max(launch.slots, slots);
-  if (scope == ir::Scope::kShared) launch.shared += slots * bytes;
+  if (scope == ir::Scope::kShared) launch.shared += slots * bytes * padding(view);
   if (scope != ir::Scope::kLocal) return;
   for (const LoopView& loop : view.around)
     if (loop.annotation == Annotation::kVirtual && !loop.roots.empty()) bytes *= static_cast<double>(loop.extent);
   launch.registers += std::ceil(bytes / 4);
+}
+
+// What rows and planes that do not lie side by side (storage_align) take more.
+double DeviceCounter::padding(const StageView& view) const {
+  const StageNest& stage = nest_.stage(view.stage);
+  if (stage.layout) return 1;
+  std::vector<ir::Expr> shape;
+  double compact = 1;
+  for (double extent : region(view)) {
+    shape.emplace_back(static_cast<int64_t>(extent));
+    compact *= extent;
+  }
+  const std::vector<ir::Expr> strides = aligned_strides(stage, shape);
+  const auto outermost = strides.empty() ? std::nullopt : ir::as_int(strides[0]);
+  return outermost && compact > 0 ? static_cast<double>(*outermost) * region(view)[0] / compact : 1;
 }
 
 // Of the data axes, what is computed where the stage stands.

@@ -43,6 +43,7 @@ class DeviceCounter {
   double slots_of(int stage) const;
   void to_memory(const AccessView& access, double sectors, StageAccount& stage);
   void keep(const StageView& view, LaunchAccount& launch) const;
+  double padding(const StageView& view) const;
   std::vector<double> region(const StageView& view) const;
 
   // device_accesses.cc

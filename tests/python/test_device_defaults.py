@@ -350,3 +350,14 @@ def test_each_candidate_of_a_scan_can_be_built():
         x, out = np.random.default_rng(0).integers(-4, 5, (5, 40)).astype("float32"), np.zeros((5, 40), "float32")
         tw.build(s, args, target="interp")(x, out)
         np.testing.assert_array_equal(out, x.cumsum(1))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_what_lies_between_rows_counts_where_memory_of_a_block_ends(transposed):
+    """Tiles of float64 would have fitted into a block of sm_89 side by side, and rows are apart for the banks' sake."""
+    A, B = te.placeholder((2048, 2048), "float64", name="A"), te.placeholder((2048, 2048), "float64", name="B")
+    C = ops.matmul(A, B, transpose_b=transposed)
+    s = tw.default_schedule([C], "cuda -arch=sm_89")
+    (launch,) = s.explain("cuda -arch=sm_89").launches
+    bytes_of_it = int(re.search(r"(\d+) bytes of shared memory", tw.build(s, [A, B, C], target="cuda -arch=sm_89").source("launches"))[1])
+    assert launch.shared == pytest.approx(bytes_of_it, abs=64) and "storage_align" in s.to_python()

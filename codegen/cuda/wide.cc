@@ -18,6 +18,7 @@ using namespace ir;
 namespace {
 
 constexpr int kWidest = 16, kMostBytes = 64;  // of one access; of a vector, which may take several
+constexpr int kMostHeld = 128;                // bytes that a choice reads beforehand: a quarter of a warp's registers
 
 bool has_width(Type element, int lanes) {
   const int bytes = element.bytes() * lanes;
@@ -83,6 +84,7 @@ class Widener {
       return as_it_was ? whole : if_then(all->value, wider);
     }
     if (is_wide_copy(st)) return whole;
+    if (holds_many(st.value)) return chosen(st, st.value);
     const Expr value = with_vectors(st.value);
     const bool wide = st.buffer.scope() != Scope::kLocal && is_wide(st.buffer, st.at);
     if (!wide && reads_.empty()) return whole;
@@ -95,6 +97,31 @@ class Widener {
     Stmt out = store(st.buffer, st.at, ready ? value : load(made, {all}));
     if (!ready) out = allocate(made, seq({store(made, {all}, value), out}));
     return around(out);
+  }
+
+  // Whether a choice that all lanes make alike takes too many registers where both of its sides are read beforehand.
+  static bool holds_many(const Expr& value) {
+    if (!is_choice_for_all(value)) return false;
+    Widener apart;
+    apart.with_vectors(value);
+    int64_t bytes = 0;
+    for (const Read& read : apart.reads_) bytes += read.load.type().bytes() * read.load.type().lanes;
+    return bytes > kMostHeld;
+  }
+  static bool is_choice_for_all(const Expr& value) {
+    const auto* choice = as<Select>(value);
+    return choice && as<Broadcast>(choice->cond);
+  }
+
+  // A branch then, of which each side reads what is its own.
+  Stmt chosen(const Store& st, const Expr& value) {
+    if (is_choice_for_all(value)) {
+      const auto* choice = as<Select>(value);
+      const Stmt yes = chosen(st, choice->yes), no = chosen(st, choice->no);
+      return if_then(as<Broadcast>(choice->cond)->value, yes, no);
+    }
+    const Stmt one = store(st.buffer, st.at, value);
+    return store_of(*as<Store>(one), one);
   }
 
   static Buffer vector(const Buffer& of, int lanes) {

@@ -90,6 +90,7 @@ void CudaEmitter::plan_sizes(const ir::Program& program, const DeviceLaunch& lau
 void CudaEmitter::plan_shared(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out) {
   std::vector<std::pair<uint64_t, int64_t>> begins;
   int64_t bytes = 0;
+  std::string of_each;
   ir::walk(body, [&](const ir::Stmt& s) {
     const auto* alloc = ir::as<ir::Allocate>(s);
     if (!alloc || alloc->buffer.scope() != ir::Scope::kShared) return true;
@@ -98,6 +99,7 @@ void CudaEmitter::plan_shared(const ir::Program& program, const ir::Stmt& body, 
     begins.emplace_back(alloc->buffer.id(), bytes);
     const int64_t size = known_elements(alloc->buffer).value_or(0) * alloc->buffer.element().bytes();
     bytes += (size + kAligned - 1) / kAligned * kAligned;
+    of_each += (of_each.empty() ? "" : ", ") + alloc->buffer.name() + " " + std::to_string(size);
     return true;
   });
   const int64_t most = target_.abilities.device->shared_bytes;
@@ -106,7 +108,7 @@ void CudaEmitter::plan_shared(const ir::Program& program, const ir::Stmt& body, 
                  "build: " + program.name + ": a block must have at most " + std::to_string(most) +
                      " bytes of shared memory on " + target_.arch + ", not " + std::to_string(bytes),
                  {},
-                 {"make the tiles in shared memory smaller"}});
+                 {"bytes of each: " + of_each, "make the tiles in shared memory smaller"}});
   in_block_.clear();
   if (bytes <= kMostDeclared && in_cluster_ == 1) return;
   out.shared_bytes = bytes;

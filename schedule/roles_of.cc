@@ -101,6 +101,17 @@ class Check {
     return Unit{};
   }
 
+  // By its own loop, or by one around the place that it is computed at.
+  int64_t groups_that_compute() const {
+    for (int i = i_, level = kNone; i != kNone; level = placed_.level[i], i = placed_.parent[i]) {
+      const std::vector<AxisId>& leaves = nest_.stage(i).leaves;
+      for (size_t l = 0; l < leaves.size() && (level == kNone || l <= static_cast<size_t>(level)); ++l)
+        if (nest_.stage(i).axes[leaves[l]].annotation == Annotation::kThreadY)
+          return all_.stages[i].extent[leaves[l]].value_or(1);
+    }
+    return 1;
+  }
+
   Status threads() const {
     int64_t groups = 1;
     for (int i = 0; i < nest_.size(); ++i) {
@@ -111,9 +122,7 @@ class Check {
       if (const AxisId y = bound_to(nest_.stage(i), Annotation::kThreadY); y != kNone)
         groups = std::max(groups, all_.stages[i].extent[y].value_or(1));
     }
-    const AxisId own = bound_to(stage_, Annotation::kThreadY);
-    const int64_t mine = own == kNone ? 1 : all_.stages[i_].extent[own].value_or(1);
-    if (mine != groups)
+    if (const int64_t mine = groups_that_compute(); mine != groups)
       return wrong("all consumers must compute " + stage_.name + ", and " + std::to_string(mine) + " of " +
                        std::to_string(groups) + " do",
                    "bind as many rows of 128 threads in each stage of the launch");

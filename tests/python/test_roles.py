@@ -42,6 +42,49 @@ def test_no_role_takes_more_registers_than_a_block_begins_with(consumers):
     assert consumers * taken + left <= (consumers + 1) * (65536 // (128 * (consumers + 1)) // 8 * 8)
 
 
+def rounded(rows, **roles):
+    """What a lane has of the sums it rounds: the product is computed inside of the loop over rows of 128 threads."""
+    (A, B, C), a, b = operands(256, 128, 256)
+    D = te.compute((256, 128), lambda i, j: te.max(C[i, j], 0.0).astype("bfloat16"), name="D")
+    s = te.create_schedule(D)
+    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    io, jo, i, j = s[D].tile(*D.op.axis, rows, 64)
+    group, i = s[D].split(i, factor=64)
+    iw, i = s[D].split(i, factor=16)
+    ih, i = s[D].split(i, factor=8)
+    jq, j = s[D].split(j, factor=8)
+    jp, j = s[D].split(j, factor=2)
+    s[D].reorder(io, jo, group, iw, i, jp, jq, ih, j)
+    for axis, index in ((io, "blockIdx.y"), (jo, "blockIdx.x"), (group, "threadIdx.y"), (s[D].fuse(iw, i, jp), "threadIdx.x")):
+        s[D].bind(axis, te.thread_axis(index))
+    s[D].vectorize(j)
+    s[C].set_scope("warp")
+    s[C].compute_at(s[D], group)
+    ko, k = s[C].split(s[C].op.reduce_axis[0], factor=64)
+    km, k = s[C].split(k, factor=16)
+    s[C].reorder(ko, km, *C.op.axis, k)
+    s[C].tensorize(C.op.axis[0], "wgmma.m64n64k16.bf16")
+    for operand in (AS, BS):
+        s[operand].compute_at(s[C], ko)
+        s[operand].swizzle()
+    s[C].pipeline(ko, 3, "tma")
+    s[C].roles(**roles)
+    return s, [A, B, D], C, a, b
+
+
+@pytest.mark.parametrize("rows", [64, 128, 256])
+def test_consumers_go_on_with_what_they_have(rows):
+    s, tensors, C, a, b = rounded(rows, consumers=rows // 64)
+    d = np.full((256, 128), 7, ml_dtypes.bfloat16)
+    tw.build(s, tensors, target="interp")(a, b, d)
+    expected = np.maximum(a.astype("float32") @ b.astype("float32").T, 0).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(d, expected)
+    exec(s.to_python(), {"te": te, "C": C, **{tensor.op.name: tensor for tensor in tensors}}, names := {})
+    assert str(names["s"]) == str(s) == str(tw.Schedule.from_steps(tensors[-1], s.steps))
+    with pytest.raises(tw.ScheduleError, match=f"consumers must be as many as the schedule binds, 128 threads each: {rows // 64}, not 7"):
+        rounded(rows, consumers=7)[0].check()
+
+
 def test_depths_that_calls_bring():
     depth = te.var("depth")
     r = te.reduce_axis((0, depth * 64), name="r")

@@ -120,6 +120,7 @@ void take_region(const LoopNest& nest, const Placement& placed, const NestBounds
   if (!stage.op->scan()) bounds.inside = std::move(region.inside);
   bounds.unbounded = std::move(region.unbounded);
   bounds.filled = region.filled;
+  bounds.terms = std::move(region.terms);
 }
 
 }  // namespace

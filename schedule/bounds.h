@@ -29,13 +29,20 @@ struct Unbounded {
   ir::Expr subscript;  // as the reader's definition has it
 };
 
+// Where the terms of a sum end, of which a filled stage keeps one factor: elements from there on are zeros.
+struct TermsEnd {
+  AxisId axis;  // of the stage
+  ir::Expr end;
+};
+
 struct Region {
   std::vector<ir::Expr> lo;  // per data axis
   std::vector<Extent> extent;
   std::vector<Needed> needed;
   std::vector<char> inside;  // the one element there is read whenever it is computed, so it is one of the stage
   std::vector<Unbounded> unbounded;
-  bool filled = false;  // whole tiles of a product, with zeros where the stage has no element: filled.h
+  bool filled = false;               // whole tiles of a product, with zeros where the stage has no element: filled.h
+  std::vector<TermsEnd> terms = {};  // where its reader's end before the stage's elements do
 };
 
 struct StageBounds {
@@ -45,6 +52,7 @@ struct StageBounds {
   std::vector<char> inside;    // per data axis: as Region has it; empty: nothing is known
   std::vector<Unbounded> unbounded;
   bool filled = false;          // as Region has it
+  std::vector<TermsEnd> terms;  // the same
   std::vector<ir::Var> loop;    // per axis: the variable of its loop; empty unless a leaf of an extent other than 1
   std::vector<ir::Expr> value;  // per axis: its value in terms of loop variables; of root axes counted from lo
   std::vector<ir::Expr> index;  // per root axis: its value in the stage's definition

@@ -98,7 +98,9 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
     const AxisId axis = *axis_in(stage, load->at[d]);
     const bool ends_with_it =
         axis != kNone && ir::as<ir::VarRef>(load->at[d]) && stage.axes[axis].extent == Extent(tensor.shape()[d]);
-    if (axis != kNone && !ends_with_it)
+    const bool ends_before =
+        std::ranges::any_of(all.stages[i].terms, [&](const TermsEnd& terms) { return terms.axis == axis; });
+    if (axis != kNone && (!ends_with_it || ends_before))
       return NoBox{"past the end of " + stage.axes[axis].name + " there must be zeros, and " + from.name +
                        " has elements there: it reads " + ir::to_string(ir::Expr(placed.bodies[i][0])),
                    other};

@@ -192,6 +192,7 @@ ir::Expr defined_part(const LoopNest& nest, const Placement& placed, const NestB
     require(all.stages[i].index[d] >= ir::Expr(0));
     require(all.stages[i].index[d] < stage.axes[d].extent.expr());
   }
+  for (const TermsEnd& terms : all.stages[i].terms) require(all.stages[i].index[terms.axis] < terms.end);
   if (!inside) return inside;
   if (all.stages[i].filled) return inside;  // others would not be zeros
   return Reads(nest, placed, all, i).exist() ? ir::Expr() : inside;

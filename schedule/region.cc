@@ -58,7 +58,7 @@ class Inference {
     unbounded_.resize(ends_.size());
     filled_ = is_to_be_filled(nest_, placed_, all_, stage_);
     for (int reader : placed_.readers[stage_]) add_reader(reader);
-    region_.filled = filled_;
+    region_.filled = filled_ = filled_ && end_terms(placed_.readers[stage_][0]);
     for (size_t d = 0; d < ends_.size(); ++d) {
       if (filled_ && settle_whole(d)) continue;
       region_.filled = false;
@@ -113,6 +113,46 @@ class Inference {
     for (int axis = 0; axis < nest.data_rank + nest.reduce_rank; ++axis)
       reading.index[nest.axes[axis].var.id()] = all_.stages[reader].index[axis];
     return reading;
+  }
+
+  // Where the loops of the reader take terms that its sum does not have, and the stage has elements there: these have
+  // to be zeros too. False where its elements do not follow each other as the terms do.
+  bool end_terms(int reader) {
+    const Reading reading = whole_reading_of(reader);
+    const StageBounds& bounds = all_.stages[reader];
+    for (const Relation& relation : nest_.stage(reader).relations) {
+      const auto* split = std::get_if<SplitRelation>(&relation);
+      if (!split || !nest_.stage(reader).axes[split->parent].reduction || !is_uneven(bounds, *split)) continue;
+      const AxisId ends = whose_end(nest_.stage(reader), split->parent);
+      for (const Read& read : placed_.reads[reader])
+        if (read.source == stage_ && !end_terms(*ir::as<ir::Load>(read.load), reading, bounds, ends)) return false;
+    }
+    return true;
+  }
+
+  bool end_terms(const ir::Load& load, const Reading& reading, const StageBounds& bounds, AxisId ends) {
+    for (size_t d = 0; d < load.at.size(); ++d) {
+      const ir::Expr from = simple(ir::substitute(load.at[d], reading.index) - bounds.value[ends]);
+      const auto used = ir::used_vars(from);
+      if (std::ranges::any_of(used, [&](uint64_t id) { return reading.now.contains(id); })) continue;
+      const ir::Expr end = simple(from + bounds.extent[ends].expr());
+      if (!proved(end >= nest_.stage(stage_).axes[d].extent.expr()))
+        region_.terms.push_back({static_cast<AxisId>(d), end});
+      return true;
+    }
+    return false;
+  }
+
+  // Past the end of the outer part of a split, or of loops that are fused, is past that of the whole, or of the outer
+  // one.
+  static AxisId whose_end(const StageNest& stage, AxisId axis) {
+    for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
+      const auto* split = std::get_if<SplitRelation>(&*relation);
+      const auto* fuse = std::get_if<FuseRelation>(&*relation);
+      if (split && split->outer == axis) axis = split->parent;
+      if (fuse && fuse->fused == axis) axis = fuse->outer;
+    }
+    return axis;
   }
 
   // Loops of one extent that are bound to one index of the launch have one value in a thread: that of the outermost

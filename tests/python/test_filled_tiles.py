@@ -56,6 +56,78 @@ def test_what_is_no_number_stays_where_it_is():
     np.testing.assert_array_equal(result_of(s, tensors, True, a, b), a.astype("float32") @ b.astype("float32").T)
 
 
+def some_terms(depth, terms, first=0, groups=False, inner=None, step=16, stages=1, by="auto"):
+    """Sums over `terms` of rows of `depth`, from `first` on: of each four warps, or of each warp, whose terms are split by `inner` before."""
+    A, B = te.placeholder((64, depth), "float16", name="A"), te.placeholder((64, depth), "float16", name="B")
+    k = te.reduce_axis((0, terms), name="k")
+    C = te.compute((64, 64), lambda i, j: te.sum(A[i, k + first].astype("float32") * B[j, k + first].astype("float32"), axis=k), name="C")
+    s = te.create_schedule(C)
+    operands = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    (i, j), parts = C.op.axis, []
+    if inner is not None:
+        part, k = s[C].split(k, factor=inner)
+        parts.append(part)
+    ko, k = s[C].split(k, factor=step)
+    km, k = s[C].split(k, factor=16)
+    io, i = s[C].split(i, factor=64 if groups else 16)
+    jo, j = s[C].split(j, factor=64 if groups else 8)
+    s[C].reorder(io, jo, *parts, ko, km, i, j, k)
+    s[C].bind(io, te.thread_axis("blockIdx.y"))
+    s[C].bind(jo, te.thread_axis("blockIdx.x"))
+    s[C].tensorize(i, "wgmma.m64n64k16.f16" if groups else "mma.m16n8k16.f16")
+    for operand in operands:
+        s[operand].compute_at(s[C], ko)
+        s[operand].swizzle()
+    if stages > 1:
+        s[C].pipeline(ko, stages, by)
+    return s, [A, B, C]
+
+
+@pytest.mark.parametrize("depth, terms, asked", [
+    (128, 50, {}), (128, 50, {"first": 8}), (130, 50, {"first": 3, "stages": 3, "by": "ldg"}), (256, 100, {"groups": True, "step": 64, "stages": 3}),
+    (96, 96, {"inner": 48, "step": 32}), (130, 130, {"inner": 48, "step": 32, "stages": 2}), (100, 90, {"inner": 24}),
+])
+def test_terms_that_end_before_their_tensors_do(depth, terms, asked):
+    """What lies behind them is none of the sum's: of an infinity there nothing is seen."""
+    s, tensors = some_terms(depth, terms, **asked)
+    first = asked.get("first", 0)
+    a, b = numbers(64, depth, dtype="float16"), numbers(64, depth, dtype="float16")
+    a[:, :first], a[:, first + terms:] = np.inf, np.inf
+    right = a[:, first:first + terms].astype("float32") @ b[:, first:first + terms].astype("float32").T
+    np.testing.assert_array_equal(result_of(s, tensors, True, a, b), right)
+    tw.lower(s, tensors, target="cuda -arch=sm_90a")
+
+
+def test_boxes_have_no_terms_of_others():
+    s, tensors = some_terms(256, 100, groups=True, step=64, stages=3, by="tma")
+    with pytest.raises(tw.ScheduleError, match="past the end of ax1 there must be zeros, and A has elements there"):
+        tw.lower(s, tensors)
+    assert '"tma.load"' in str(tw.lower(*some_terms(256, 128, groups=True, step=64, stages=3, by="tma")))
+
+
+def test_groups_lie_beside_each_other():
+    """Behind the channels of one group there are those of the next."""
+    A, W = te.placeholder((32, 60), "float16", name="A"), te.placeholder((3, 8, 20), "float16", name="W")
+    k = te.reduce_axis((0, 20), name="k")
+    C = te.compute((3, 32, 8), lambda g, i, j: te.sum(A[i, g * 20 + k].astype("float32") * W[g, j, k].astype("float32"), axis=k), name="C")
+    s = te.create_schedule(C)
+    operands = s.cache_read(A, "shared", [C]), s.cache_read(W, "shared", [C])
+    g, i, j = C.op.axis
+    ko, k = s[C].split(k, factor=16)
+    io, i = s[C].split(i, factor=16)
+    s[C].reorder(g, io, ko, i, j, k)
+    s[C].bind(g, te.thread_axis("blockIdx.x"))
+    s[C].bind(io, te.thread_axis("threadIdx.y"))
+    s[C].tensorize(i, "mma.m16n8k16.f16")
+    for operand in operands:
+        s[operand].compute_at(s[C], ko)
+    a, w, c = numbers(32, 60, dtype="float16"), numbers(3, 8, 20, dtype="float16"), np.zeros((3, 32, 8), "float32")
+    a[:, 20:40] = np.inf
+    tw.build(s, [A, W, C], target="interp")(a, w, c)
+    for g in (0, 2):
+        np.testing.assert_array_equal(c[g], a[:, g * 20:g * 20 + 20].astype("float32") @ w[g].astype("float32").T)
+
+
 def test_sums_for_an_epilogue():
     A, B, C = product(33, 23, 20, "bfloat16", "float32")
     D = te.compute((33, 23), lambda i, j: C[i, j] * 2 + 1, name="D")

@@ -17,7 +17,14 @@ void Contraction::lay_out_ahead() {
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
   indices.insert(indices.begin(), lane + " // " + by);
   const bool pads = source.shape[static_cast<size_t>(roles_.lane_dimension)] % columns != 0 || leaves_terms();
-  k_.step(schedule::TransformLayout{source.name, indices, pads ? "0" : ""});
+  k_.step(schedule::TransformLayout{source.name, indices, pads || has_terms_left(source) ? "0" : ""});
+}
+
+// Whether what is laid out whole does not end with a group of terms, though the sum may.
+bool Contraction::has_terms_left(const Stage& source) const {
+  if (!dot_) return false;
+  const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
+  return source.shape[static_cast<size_t>(grouped)] % dot_->side_by_side() != 0;
 }
 
 // Of the stage that holds a panel: its own, or those of a copy.
@@ -59,7 +66,7 @@ void Contraction::place_whole() {
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
   indices.insert(indices.begin(), lane + " // " + by);
   const int64_t all = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)];
-  const bool pads = k_.any_size || all % std::stoll(by) != 0;
+  const bool pads = k_.any_size || all % std::stoll(by) != 0 || has_terms_left(source_of(roles_.vectors));
   k_.step(schedule::TransformLayout{panel_, indices, pads ? "0" : ""});
   const bool one = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] <= std::stoll(by);
   const std::string inside = one ? lane : lane + ".i";
@@ -81,7 +88,8 @@ void Contraction::place_rows() {
   if (is_matrix()) indices.push_back("ax" + std::to_string(grouped) + " % " + group);
   const bool in_task = is_matrix() || !block_loop_.empty();
   if (in_task) k_.step(schedule::ComputeAt{rows_, is_matrix() ? root_.name : sums_, is_matrix() ? task_ : block_loop_});
-  const bool whole = is_matrix() && !leaves_terms() && !leaves_rows();
+  const bool terms_left = is_matrix() && source.shape[static_cast<size_t>(grouped)] % dot_->group != 0;
+  const bool whole = is_matrix() && !leaves_terms() && !leaves_rows() && !terms_left;
   k_.step(schedule::TransformLayout{rows_, indices, whole ? "" : "0"});
   if (!in_task) k_.parallel(rows_, row + ".o");
   if (!is_matrix()) return;
@@ -136,7 +144,8 @@ void Contraction::place_panel() {
   const std::vector<std::string> names = panel_axes();
   if (dot_) {
     const std::string& lane = names[static_cast<size_t>(roles_.lane_dimension)];
-    k_.step(schedule::TransformLayout{panel_, panel_indices(lane), leaves_terms() ? "0" : ""});
+    const bool terms_left = leaves_terms() || has_terms_left(source_of(roles_.vectors));
+    k_.step(schedule::TransformLayout{panel_, panel_indices(lane), terms_left ? "0" : ""});
     const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
     std::string groups = names[static_cast<size_t>(grouped)] + ".o";
     if (const int64_t by = padded_groups(dot_->side_by_side()); by > 0)

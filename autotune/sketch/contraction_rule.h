@@ -95,6 +95,7 @@ class Contraction {
   // Copies (contraction_copies.cc).
   void lay_out_ahead();
   std::string pack_stage();
+  bool has_terms_left(const Stage& source) const;
   std::vector<std::string> panel_axes() const;
   std::vector<std::string> panel_indices(const std::string& lane) const;
   void place_panel();

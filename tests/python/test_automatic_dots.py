@@ -131,3 +131,23 @@ def test_tiles_are_shown_anywhere_and_refused_where_the_cpu_has_none():
     assert "tdpbf16ps" in f.source("asm")
     with pytest.raises(tw.TargetError, match="it lacks amx-bf16, amx-int8, amx-tile"):
         f.pack("B", np.zeros((64, 64), ml_dtypes.bfloat16))
+
+
+@pytest.mark.parametrize("columns", [41, 42, 44])
+@pytest.mark.parametrize("turned", [False, True], ids=["as it lies", "turned"])
+@pytest.mark.parametrize("target", ["llvm -mcpu=sapphirerapids", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a76"])
+@pytest.mark.parametrize("param", [False, True], ids=["packed by it", "packed ahead"])
+def test_terms_of_a_longer_row(columns, turned, target, param):
+    """Rows that are packed whole need not end with a group of terms where the sum does."""
+    A = te.placeholder((64, columns), "int8", name="A")
+    B = te.placeholder((columns, 16) if turned else (16, columns), "int8", name="B", param=param)
+    k = te.reduce_axis((0, 32), name="k")
+    C = te.compute((64, 16), lambda i, j: te.sum(A[i, k].astype("int32") * (B[k, j] if turned else B[j, k]).astype("int32"), axis=k), name="C")
+    space = tw.autotune.Task([A, B, C], target=target).space
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, shape).astype("int8") for shape in (A.shape, B.shape))
+    for candidate in (space[0], space[len(space) - 1]):
+        s, args = candidate.instantiate()
+        f, c = tw.build(s, args, target="interp"), np.zeros((64, 16), "int32")
+        f(a, f.pack("B", b) if param else b, c)
+        np.testing.assert_array_equal(c, a[:, :32].astype("int32") @ (b[:32] if turned else b[:, :32].T).astype("int32"))

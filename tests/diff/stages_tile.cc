@@ -60,7 +60,7 @@ bool whole_tiles(Maker& m, const Tensor&) {
 
 // C[i, j] = sum over k of A[i, k] * B[k, j] or B[j, k], of 16 rows, 8 columns and as many terms as a product of a warp
 // has, or some more, which need not be whole products: for four warps 64 rows or 128, and columns that no single line
-// of 32, 64 or 128 bytes holds.
+// of 32, 64 or 128 bytes holds. Operands may have terms beside those of the sum.
 bool tiles_of_warps(Maker& m, const Tensor&) {
   const ir::WarpProduct& product = ir::warp_products()[static_cast<size_t>(m.random().below(4))];
   const bool rounds = product.operand == product.sum;                                    // tf32
@@ -73,19 +73,22 @@ bool tiles_of_warps(Maker& m, const Tensor&) {
   const int64_t rows = of_four ? m.random().one_of<int64_t>({64, 64, 128}) : some(product.m);
   const int64_t columns = wide ? 48 : of_four ? product.n * m.random().one_of<int64_t>({1, 2, 3, 4}) : some(product.n);
   const int64_t depth = of_four ? product.k * m.random().one_of<int64_t>({1, 2, 3, 4}) : some(product.k);
+  const int64_t before = m.random().chance(15) ? m.random().below(9) : 0;
+  const int64_t all = before + depth + (m.random().chance(15) ? m.random().below(20) : 0);
   const Facts small{4, 1, 0};
   const Facts long_ones{8191, 1, 0};  // of 13 bits
-  const Tensor a = m.placeholder({rows, depth}, product.operand, rounds ? long_ones : small);
-  const std::vector<Expr> shape = {rows_of_terms ? columns : depth, rows_of_terms ? depth : columns};
+  const Tensor a = m.placeholder({rows, all}, product.operand, rounds ? long_ones : small);
+  const std::vector<Expr> shape = {rows_of_terms ? columns : all, rows_of_terms ? all : columns};
   const Tensor b = m.placeholder(shape, product.operand, small);
   const IterVar k = te::reduce_axis(0, depth, "k");
   const Facts left = rounds ? Facts{8192, 1, 0} : m.facts(a);
   const Facts facts = sum_of(mul(left, m.facts(b)), depth, product.sum);
   return m.define({rows, columns}, facts, [&](const Vars& v) {
     const std::string out = to_string(product.sum);
-    const Expr right = rows_of_terms ? b(Expr(v[1]), Expr(k)) : b(Expr(k), Expr(v[1]));
+    const Expr term = before == 0 ? Expr(k) : Expr(k) + Expr(before);
+    const Expr right = rows_of_terms ? b(Expr(v[1]), term) : b(term, Expr(v[1]));
     const auto factor = [&](const Expr& e) { return rounds ? te::tf32(e) : te::astype(e, out); };
-    return te::sum(factor(a(Expr(v[0]), Expr(k))) * factor(right), {k});
+    return te::sum(factor(a(Expr(v[0]), term)) * factor(right), {k});
   });
 }
 

@@ -73,8 +73,8 @@ bool tiles_of_warps(Maker& m, const Tensor&) {
   const int64_t rows = of_four ? m.random().one_of<int64_t>({64, 64, 128}) : some(product.m);
   const int64_t columns = wide ? 48 : of_four ? product.n * m.random().one_of<int64_t>({1, 2, 3, 4}) : some(product.n);
   const int64_t depth = of_four ? product.k * m.random().one_of<int64_t>({1, 2, 3, 4}) : some(product.k);
-  const int64_t before = m.random().chance(15) ? m.random().below(9) : 0;
-  const int64_t all = before + depth + (m.random().chance(15) ? m.random().below(20) : 0);
+  const int64_t before = m.random().chance(of_four ? 5 : 20) ? m.random().below(9) : 0;
+  const int64_t all = before + depth + (m.random().chance(of_four ? 5 : 20) ? m.random().below(20) : 0);
   const Facts small{4, 1, 0};
   const Facts long_ones{8191, 1, 0};  // of 13 bits
   const Tensor a = m.placeholder({rows, all}, product.operand, rounds ? long_ones : small);

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "src/support/nearest.h"
 #include "src/support/release.h"
 #include "src/tools/tw_command.h"
 
@@ -27,6 +28,32 @@ void fail(std::string what, std::vector<std::string> notes) {
 }
 
 namespace {
+
+// The innermost group of commands that was chosen.
+const CLI::App& chosen_group(const CLI::App& app) {
+  const CLI::App* group = &app;
+  for (auto chosen = group->get_subcommands(); !chosen.empty(); chosen = group->get_subcommands())
+    group = chosen.front();
+  return *group;
+}
+
+// Where a command of the group must follow, and another word does, or none.
+Error no_command(const CLI::App& group) {
+  std::string name = group.get_name(), commands;
+  for (const CLI::App* around = group.get_parent(); around; around = around->get_parent())
+    name = around->get_name() + " " + name;
+  std::vector<std::string> known;
+  for (const CLI::App* command : group.get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(command->get_name());
+    commands += (commands.empty() ? "" : ", ") + known.back();
+  }
+  const std::vector<std::string> words = group.remaining();
+  if (words.empty())
+    return Error(Diagnostic{ErrorKind::kArgument, name + ": a command must follow: " + commands, {}, {}});
+  std::vector<std::string> notes = {"the commands: " + commands};
+  if (const std::string near = support::did_you_mean(words[0], known); !near.empty()) notes.insert(notes.begin(), near);
+  return Error(Diagnostic{ErrorKind::kArgument, name + ": unknown command \"" + words[0] + "\"", {}, std::move(notes)});
+}
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // what is too large for the user's limit is an error like a full disk
@@ -48,6 +75,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const CLI::App& group = chosen_group(app);
+    if (error.get_name() == "RequiredError" && group.get_require_subcommand_min() > 0) {
+      std::fprintf(stderr, "%s\n", no_command(group).what());
+      return kUsage;
+    }
     return app.exit(error) == 0 ? kDone : kUsage;
   }
   return run_command("tw", chosen.json, chosen.run);

@@ -44,6 +44,12 @@ class TestHelp:
         assert "tw 0.1.0" in run("--version").stdout
 
 
+    def test_a_command_that_is_none_is_named(self):
+        assert 'tw log: unknown command "merg"' in (said := run("log", "merg", code=2).stderr) and "did you mean merge?" in said
+        assert 'tw: unknown command "frobnicate"' in (said := run("frobnicate", "x", code=2).stderr) and "tune, build" in said
+        assert "tw log: a command must follow: show" in run("log", code=2).stderr
+
+
 class TestLog:
     def test_show(self, log):
         text = run("log", "show", log).stdout

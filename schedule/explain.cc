@@ -147,7 +147,7 @@ void explain_bound(const StageNest& stage, const StageView& view, StageView boxe
   const int lanes = lanes_of(view, machine);
   const double n = vector ? static_cast<double>(vector->extent) : 1;
   const double vectors = std::ceil(n / lanes) / n;  // per element
-  const double points = view.trips() * view.enclosing;
+  const double points = view.trips() * view.enclosing * view.visited;
   const std::optional<Statement> product = product_of(stage, machine);
   double busy = busy_cycles(view, points, vectors, product, machine);
   for (size_t l = product ? product->first : view.loops.size(); l < view.loops.size(); ++l)
@@ -200,7 +200,7 @@ NestExplanation& add_nest(const Schedule& schedule, const StageView& view, const
   nest.unbounded = unbounded[static_cast<size_t>(view.stage)];
   nest.runs = view.enclosing;
   nest.waste = view.waste;
-  nest.operations = view.trips() * view.enclosing * view.operations;
+  nest.operations = view.trips() * view.enclosing * view.visited * view.operations;
   nest.loops = explain_loops(stage, view, boxes_of(view), all.machine);
   return nest;
 }

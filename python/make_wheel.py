@@ -39,7 +39,7 @@ def pip_wheel(folder, build):
     defines = {"TW_BOARDS": build / "package/tensorwright/boards", **{name: cache[name] for name in ("TW_WERROR", "TW_PRECOMPILED")}}
     settings = [f"build-dir={ROOT}/build/packaging", *(f"cmake.define.{name}={value}" for name, value in defines.items())]
     run(sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-build-isolation", "--no-deps", "--no-index",
-        *(word for setting in settings for word in ("-C", setting)), "-w", folder, ROOT, cwd=folder, env=environment)
+        *(word for setting in settings for word in ("--config-settings", setting)), "-w", folder, ROOT, cwd=folder, env=environment)
     (wheel,) = pathlib.Path(folder).glob("tensorwright-*.whl")
     return wheel
 

@@ -184,8 +184,8 @@ double cost_of_call(ir::Fn fn) {
 void read_where(const StageNest& stage, const ir::Reduce& reduce, StageView& view) {
   if (!reduce.where) return;
   const CountedTerms terms = counted_terms(stage, reduce);
-  view.counted = terms.counted;
   view.visited = terms.visited;
+  view.certain = terms.exact ? terms.counted : 0;
   if (terms.masks) return;
   ir::walk(reduce.where, [&](const ir::Expr& e) {
     if (ir::as<ir::Binary>(e) && !e.type().is_index()) view.operations -= 1, view.conditions -= is_condition(e);
@@ -217,8 +217,7 @@ void read_bodies(const LoopNest& nest, const StageNest& stage, const std::vector
       if (is_condition(e)) view.conditions += 1;
       return true;
     });
-    if (const auto* reduce = ir::as<ir::Reduce>(body); reduce && !has_launches(nest))
-      read_where(stage, *reduce, view);
+    if (const auto* reduce = ir::as<ir::Reduce>(body); reduce && !has_launches(nest)) read_where(stage, *reduce, view);
   }
   for (const ir::Buffer& buffer : stage.buffers) view.accesses.push_back(store_of(stage, buffer));
   view.element_bytes = stage.buffer().element().bytes();

@@ -55,6 +55,8 @@ std::optional<Condition> condition_of(const StageNest& stage, const lower::Guard
   return condition;
 }
 
+int64_t step_along(const Axis& axis) { return std::max<int64_t>(1, axis.extent.value() / kSamples); }
+
 // Of the places along these axes the share at which all conditions hold.
 double share_of(const StageNest& stage, const Axes& axes, const std::vector<Condition>& conditions) {
   int64_t looked = 0, held = 0;
@@ -66,8 +68,8 @@ double share_of(const StageNest& stage, const Axes& axes, const std::vector<Cond
       return;
     }
     const Axis& axis = axis_of(stage, axes[depth]);
-    const int64_t extent = axis.extent.value(), step = std::max<int64_t>(1, extent / kSamples);
-    for (int64_t place = step / 2; place < extent; place += step) {
+    const int64_t step = step_along(axis);
+    for (int64_t place = step / 2; place < axis.extent.value(); place += step) {
       at[depth] = place + axis.min.value();
       self(self, depth + 1);
     }
@@ -96,6 +98,9 @@ CountedTerms counted_terms(const StageNest& stage, const ir::Reduce& reduce) {
     const bool masks = runs_along_lanes(stage, c);
     terms.masks = terms.masks || masks;
     const std::optional<Condition> condition = condition_of(stage, reader.read(c));
+    terms.exact = terms.exact && condition && std::ranges::all_of(condition->axes, [&](AxisId axis) {
+                    return step_along(axis_of(stage, axis)) == 1;
+                  });
     if (condition) (masks ? of_lanes : of_loops)[condition->axes].push_back(*condition);
   }
   for (const auto& [axes, conditions] : of_loops) terms.visited *= share_of(stage, axes, conditions);

@@ -10,9 +10,10 @@ struct CountedTerms {
   double counted = 1;
   double visited = 1;  // by loops: lanes of a vector leave out what they differ in under a mask
   bool masks = false;
+  bool exact = true;  // each condition is about one index or two, and all their places were looked at
 };
 
-// Exact where each condition is about one index or two; of long axes a sample is looked at.
+// Of long axes a sample is looked at.
 CountedTerms counted_terms(const StageNest&, const ir::Reduce&);
 
 // Whether the condition depends on an axis along which lanes of a vector run.

@@ -57,8 +57,8 @@ struct StageView {
   double casts = 0;       // of these, conversions
   double fused = 0;       // of these, multiplications that become part of a fused multiply-add
   double conditions = 0;  // of these, about indices: most leave the loops when these are partitioned
-  double counted = 1;     // share of a reduction's terms that `where=` leaves
-  double visited = 1;     // the same, of those that loops run to
+  double visited = 1;     // share of a reduction's terms that loops run to: those that `where=` leaves
+  double certain = 1;     // share of them that counts for certain; 0 where that is not known exactly
   double waste = 1;       // visited / needed, from splits that do not divide
   int element_bytes = 4;
   double trips() const;

@@ -101,7 +101,7 @@ double certain_terms(const StageView& view, const StageNest& stage, bool conditi
   if (reduce == nullptr || stage.bodies.size() != 1) return 0;
   const bool sums = reduce->op == ir::ReduceOp::kSum && stage.bodies[0].type().is_float();
   if (conditional && (!sums || ir::as<ir::Binary>(reduce->sources[0]) == nullptr)) return 0;
-  return points_of(stage) * view.counted;
+  return points_of(stage) * view.certain;
 }
 
 // Whether lowering may give lanes to a loop, and move it inwards: the schedule gave them to none.
@@ -221,7 +221,7 @@ double lower_bound_seconds(const LoopNest& nest, const std::vector<StageView>& v
     const double cores = std::clamp<double>(parallel, 1, machine.threads);
     if (const double terms = certain_terms(view, stage, conditional[at]); terms > 0)
       arithmetic += terms / (terms_per_cycle(view, stage, machine) * cores);
-    if (conditional[at] || view.counted < 1 ||
+    if (conditional[at] || view.certain < 1 ||
         !std::all_of(
             stage.bodies.begin(), stage.bodies.end(), [](const ir::Expr& body) { return body.type().is_float(); }))
       continue;  // arithmetic on integers may turn out to need no operand

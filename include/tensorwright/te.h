@@ -179,7 +179,8 @@ Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute",
       std::move(name), {"i", "j", "k", "l"}, where);
 }
 
-// Several outputs of one shape: the function returns one value for each. Their names are `name`.v0, .v1, ...
+// Several outputs of one shape: the function returns one value for each. Their names are `name`.v0, .v1, ... Whether
+// they are padding is the caller's promise (Compute::padding).
 std::vector<Tensor> compute_tuple(std::vector<Expr> shape,
                                   const std::function<std::vector<Expr>(const std::vector<Var>&)>& body,
                                   std::string name = "compute", std::vector<std::string> axis_names = {},

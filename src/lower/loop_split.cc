@@ -181,9 +181,11 @@ class LoopSplitter {
   Expr known(const Expr& e) const { return simplify(e, ranges_.vars()); }
   bool proved(const Expr& condition) const {
     if (can_prove(condition, ranges_.vars())) return true;
-    Bounds named = ranges_.vars();
+    Bounds named;
     const Expr with_names = ranges_.named(condition, named);
-    return !with_names.same_as(condition) && can_prove(with_names, named);
+    if (named.empty()) return false;
+    named.insert(ranges_.vars().begin(), ranges_.vars().end());
+    return can_prove(with_names, named);
   }
 
   bool is_open(const For& f) const {

@@ -56,6 +56,7 @@ TEST(Bound, CountsTheTermsThatWhereLeaves) {
   EXPECT_DOUBLE_EQ(bound_of_sums([](te::Var, te::Var k) { return k < 16; }), all / 4);
   EXPECT_DOUBLE_EQ(bound_of_sums([](te::Var i, te::Var k) { return k <= i; }), all * 65 / 128);
   EXPECT_DOUBLE_EQ(bound_of_sums([](te::Var i, te::Var k) { return te::all({k < 16, i < 32}); }), all / 8);
+  EXPECT_EQ(bound_of_sums([](te::Var i, te::Var k) { return k * i < 16; }), 0) << "nobody knows how many";
 }
 
 // A, and s[i] = sum over k of A[k, i]

@@ -1,8 +1,7 @@
 // How many terms `where=` leaves to a sum, in all and to loops.
-#include "schedule/counted_terms.h"
-
 #include <gtest/gtest.h>
 
+#include "schedule/counted_terms.h"
 #include "schedule/placement.h"
 #include "tensorwright/schedule.h"
 
@@ -37,6 +36,7 @@ TEST(CountedTerms, ThoseOfAWindowInsideOfALine) {
   EXPECT_DOUBLE_EQ(terms.counted, 22.0 / 24);
   EXPECT_DOUBLE_EQ(terms.visited, 22.0 / 24);
   EXPECT_FALSE(terms.masks);
+  EXPECT_TRUE(terms.exact);
 }
 
 TEST(CountedTerms, LanesVisitAllTerms) {
@@ -59,6 +59,7 @@ TEST(CountedTerms, ALongAxisIsSampled) {
   const te::IterVar k = te::reduce_axis(0, 5000, "k");
   const te::Tensor sums = te::compute({5000}, [&](Var i) { return te::sum(a(i, k), {k}, k.var <= i); }, "S");
   EXPECT_NEAR(counted(Schedule({sums})).counted, .5, .01);
+  EXPECT_FALSE(counted(Schedule({sums})).exact);
 }
 
 TEST(CountedTerms, WhatIsNotKnownCounts) {
@@ -67,6 +68,7 @@ TEST(CountedTerms, WhatIsNotKnownCounts) {
   const te::IterVar k = te::reduce_axis(0, n, "k");
   const te::Tensor sums = te::compute({4}, [&](Var i) { return te::sum(a(k), {k}, k.var < i); }, "S");
   EXPECT_DOUBLE_EQ(counted(Schedule({sums})).counted, 1);
+  EXPECT_FALSE(counted(Schedule({sums})).exact);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "codegen/llvm/faults.h"
 #include "codegen/llvm/lane_loads.h"
 #include "codegen/llvm/offsets_last.h"
+#include "codegen/llvm/shared_divisors.h"
 #include "codegen/llvm/take_turns.h"
 #include "src/target/abilities.h"
 
@@ -36,7 +37,7 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr int kFewRegisters = 16;
+constexpr int kFewRegisters = 16, kFullRegister = 512;
 
 // What an iteration has stored and the next one loads, as of a running sum, stays in a register: a load of what has
 // just been stored takes longer than the sum. Other loops are not looked at, for that takes time.
@@ -82,6 +83,8 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
+  if (target.abilities.scaling && target.abilities.vector_bits == kFullRegister)
+    passes.addPass(SharedDivisorsPass(target.lanes(32)));
   if (target.abilities.vector_registers <= kFewRegisters)
     passes.addPass(TakeTurnsPass(target.abilities.vector_bits));  // last: instructions are emitted as they stand
   return passes;

@@ -154,8 +154,11 @@ std::vector<Finding> check(std::span<const Sample> samples, const Judges& judges
     compile_and_run(chosen, oracle);
   }
   if (has_c_compiler() && asked(judges, kCudaHost)) run_texts_of(trials, usages);
-  if (asked(judges, kAArch64) && !trials.empty())
-    emulate(trials, judges.cpus[samples[0].recipe.seed / kEmulatedBatch % judges.cpus.size()], usages);
+  if (asked(judges, kAArch64) && !trials.empty()) {
+    const size_t turn = samples[0].recipe.seed / kEmulatedBatch % judges.cpus.size();
+    for (size_t i = 0; i < judges.cpus.size(); ++i)
+      if (judges.each_cpu || i == turn) emulate(trials, judges.cpus[i], usages);
+  }
   std::vector<Finding> findings;
   for (Trial& t : trials) findings.push_back(t.finding);
   return findings;

@@ -45,6 +45,7 @@ inline constexpr const char* kDrawing = "drawing";  // of samples, before they a
 struct Judges {
   std::vector<std::string> oracles;  // by name; empty: all but "aarch64", which runs under an emulator
   std::vector<std::string> cpus;     // that it emulates, by turns (emulated.h)
+  bool each_cpu = false;             // each pair on all of them
 };
 Judges on_aarch64();  // that oracle alone, on all of its CPUs
 

@@ -3,6 +3,7 @@
 //   tw-fuzz --pairs 100000 --seed 7
 //   tw-fuzz --replay build/fuzz/seed-7000000123.py
 //   tw-fuzz --oracle aarch64 --cpu neoverse-n1 --pairs 1000
+//   tw-fuzz --oracle aarch64 --each-cpu --pairs 20000
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -97,6 +98,7 @@ int main(int argc, char** argv) {
                  "of the oracle aarch64: what qemu-aarch64 emulates, by turns; default: all")
       ->check(CLI::IsMember(cpus))
       ->needs(oracle);
+  app.add_flag("--each-cpu", options.judges.each_cpu, "each pair on all of these CPUs, not by turns")->needs(oracle);
   app.add_flag("--schedules", schedules, "judge nothing: print the pairs as Python");
   app.add_option("--findings", options.findings, "stop after so many failures")->capture_default_str();
   app.add_flag("!--raw", options.minimise, "do not minimise failures");

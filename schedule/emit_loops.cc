@@ -150,7 +150,8 @@ ir::Stmt Emitter::prefetches(const Emission& stage, int level) const {
   for (const PrefetchNote& note : stage.nest.prefetches) {
     if (note.axis != stage.nest.leaves[level] || stage.in_vector) continue;
     const int source = nest_.find_stage(note.source), of = nest_.find_stage(note.of);
-    all.push_back(prefetch(nest_, placed_, all_, {stage.id, level, source, of, from_of(nest_, note), note.offset},
+    all.push_back(prefetch(nest_, placed_, all_,
+                           {stage.id, level, source, of, from_of(nest_, note), note.offset, note.second},
                            kept_.buffers(source)));
   }
   return ir::seq(std::move(all));

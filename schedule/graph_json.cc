@@ -284,7 +284,7 @@ class Reader {
     if (kind == "not") return ir::logical_not(sub(1));
     if (kind == "select") return ir::select(sub(1), sub(2), sub(3));
     if (kind == "load") return ir::load(tensor(n.at(1)).buffer(), children(n.at(2), at));
-    if (kind == "call") return call(enumerator(n.at(1), ir::Fn::kPrefetch), *type, children(n.at(2), at));
+    if (kind == "call") return call(enumerator(n.at(1), ir::Fn::kPrefetchL2), *type, children(n.at(2), at));
     if (kind == "let") return ir::let(vars_.at(n.at(1).get<size_t>()), sub(2), sub(3));
     if (kind == "extern")
       return ir::call_extern(*type, n.at(1).get<std::string>(), children(n.at(2), at), n.at(3).get<bool>());

@@ -129,6 +129,7 @@ struct PrefetchNote {
   AxisId axis;
   std::string from, of;
   int64_t offset;
+  bool second;  // into the second cache, past the first
   int step;
 };
 

@@ -125,7 +125,8 @@ ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBound
       ranges[step.id()] = {0, ir::interval_of(loops.back().second - ir::Expr(1), all.ranges).hi};
       at.push_back(ir::simplify(ir::max(ir::min(value, buffer.shape()[d] - ir::Expr(1)), ir::Expr(0)), ranges));
     }
-    ir::Stmt fetch = ir::evaluate(ir::call(ir::Fn::kPrefetch, {ir::address_of(buffer, at, true, false)}));
+    const ir::Fn into = site.second ? ir::Fn::kPrefetchL2 : ir::Fn::kPrefetch;
+    ir::Stmt fetch = ir::evaluate(ir::call(into, {ir::address_of(buffer, at, true, false)}));
     for (size_t d = loops.size(); d-- > 0;)
       if (!ir::is_int(loops[d].second, 1)) fetch = ir::loop(loops[d].first, loops[d].second, fetch);
     fetches.push_back(fetch);

@@ -13,6 +13,7 @@ struct PrefetchSite {
   int of;            // the stage with the loop `from`, whose iterations are counted: it is around, or the same
   AxisId from;
   int64_t offset;  // how many of them ahead
+  bool second;     // into the second cache, past the first
 };
 
 // The loop whose iterations are counted, of the stage that the note names.

@@ -54,7 +54,8 @@ std::string arguments(const DoubleBuffer&) { return ""; }
 std::string arguments(const RollingBuffer&) { return ""; }
 std::string arguments(const Prefetch& s) {
   return s.source + ", " + s.axis + ", offset=" + std::to_string(s.offset) +
-         (s.from.empty() ? "" : ", from=" + s.from) + (s.of.empty() ? "" : " of " + s.of);
+         (s.from.empty() ? "" : ", from=" + s.from) + (s.of.empty() ? "" : " of " + s.of) +
+         (s.into.empty() ? "" : ", into=" + s.into);
 }
 std::string arguments(const Nontemporal&) { return ""; }
 std::string arguments(const SetStorePredicate& s) { return s.condition; }

@@ -256,7 +256,7 @@ class Writer {
     const std::string loop = axis(s.stage, s.axis);
     const std::string from = s.from.empty() ? "" : ", from_=" + loop_around(s);
     return subject(s.stage) + ".prefetch(" + tensor(s.source) + ", " + loop + ", " + std::to_string(s.offset) + from +
-           ")";
+           (s.into.empty() ? "" : ", into=" + quoted(s.into)) + ")";
   }
   // An axis of an operation may be one of two stages.
   std::string loop_around(const Prefetch& s) {

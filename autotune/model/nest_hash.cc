@@ -85,7 +85,7 @@ class NestHash {
       add(place_of(stage, p.axis));
       add_text(p.from);
       add_text(p.of);
-      add(static_cast<uint64_t>(p.offset));
+      add(static_cast<uint64_t>(p.offset) * 2 + (p.second ? 1 : 0));
     }
     for (const auto& p : stage.pipelines) {
       add(place_of(stage, p.axis));

@@ -178,6 +178,14 @@ bool Contraction::streams() const {
          source.elements * source.type.bytes() >= kMoreThanCaches;
 }
 
+// [bytes, into which cache]. On a Xeon with tiles, what waits for memory in the few places that the first cache keeps
+// for lines on their way comes more slowly: 0.86 of a plain read, into the second 0.94.
+std::vector<std::string> Contraction::distances() const {
+  std::vector<std::string> values = {"[4096,1]", "[4096,2]", "[0,1]"};
+  if (k_.target.abilities.tiles) std::swap(values[0], values[1]);
+  return values;
+}
+
 void Contraction::define_knobs() {
   const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
@@ -214,7 +222,7 @@ void Contraction::define_knobs() {
   k_.cfg.define_knob(knob("unroll"), {1, 4});
   k_.cfg.define_knob_json(knob("block"), blocks());
   if (can_widen()) k_.cfg.define_knob(knob("widen"), {1, 0});
-  if (streams()) k_.cfg.define_knob(knob("ahead"), {4096, 0});  // bytes
+  if (streams()) k_.cfg.define_knob_json(knob("ahead"), distances());
   if (group_.has(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());
 }
 

@@ -86,6 +86,7 @@ class Contraction {
   void tile_outputs();
   void tile_sums();
   std::vector<std::string> split_terms(std::vector<std::string> terms);
+  std::vector<std::string> distances() const;
   void fetch_ahead(const std::string& terms);
 
   // Tiles that nobody reads (contraction_asked.cc).

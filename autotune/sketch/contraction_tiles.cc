@@ -88,7 +88,8 @@ void Contraction::fetch_ahead(const std::string& terms) {
   if (!streams() || packs() || value("ahead") == 0) return;
   const Stage& source = source_of(roles_.vectors);
   const int64_t bytes = value("tile", 1) * source.type.bytes() * value("unroll") * (dot_ ? dot_->group : 1);
-  k_.step(schedule::Prefetch{sums_, source.name, terms, std::max<int64_t>(value("ahead") / bytes, 1), "", ""});
+  k_.step(schedule::Prefetch{sums_, source.name, terms, std::max<int64_t>(value("ahead") / bytes, 1), "", "",
+                             value("ahead", 1) == 2 ? "L2" : ""});
 }
 
 void Contraction::tile_sums() {

@@ -61,7 +61,7 @@ void fetch_rows_ahead(Sketch& sketch, const Stage& root, const Place& rows, cons
     const std::string& last = nest.stage(readers.back()).name;
     const std::string loop = loop_of_vectors(sketch, last);
     if (loop.empty() || std::find(passes.begin(), passes.end(), last) == passes.end()) continue;
-    fetches.push_back({last, source.name, loop, 1, rows.axis, last == rows.consumer ? "" : rows.consumer});
+    fetches.push_back({last, source.name, loop, 1, rows.axis, last == rows.consumer ? "" : rows.consumer, ""});
   }
   if (fetches.empty()) return;
   sketch.cfg.define_knob(root.name + ".ahead", {1, 0, 2});

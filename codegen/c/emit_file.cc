@@ -71,9 +71,9 @@ constexpr const char* kVectors = R"(
 
 constexpr const char* kPrefetch = R"(
 #ifdef __GNUC__
-#define TW_PREFETCH(address) __builtin_prefetch(address)
+#define TW_PREFETCH(address, near) __builtin_prefetch(address, 0, near)
 #else
-#define TW_PREFETCH(address) ((void)0)
+#define TW_PREFETCH(address, near) ((void)0)
 #endif
 )";
 

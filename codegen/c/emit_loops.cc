@@ -1,6 +1,7 @@
 // Loops of the host, what kernels require of sizes, and prefetches.
 #include "codegen/c/file_emitter.h"
 #include "src/ir/requirement.h"
+#include "src/ir/typing.h"
 #include "src/ir/walk.h"
 
 namespace tw::codegen {
@@ -40,10 +41,10 @@ void CFileEmitter::emit_evaluate(const Expr& value) {
   }
   begin_statement({value});
   const auto* call = ir::as<ir::Call>(value);
-  if (!call || call->fn != ir::Fn::kPrefetch) return line(emit(value).text + ";");
+  if (!call || !ir::is_prefetch(call->fn)) return line(emit(value).text + ";");
   const auto* address = ir::as<ir::Address>(call->args[0]);
   helpers_.uses_prefetch();
-  line("TW_PREFETCH(&" + access(address->buffer, address->at) + ");");
+  line("TW_PREFETCH(&" + access(address->buffer, address->at) + (call->fn == ir::Fn::kPrefetchL2 ? ", 2);" : ", 3);"));
 }
 
 void CFileEmitter::emit_sync(const ir::Sync&) { TW_CHECK(false, "a barrier in a kernel of the host"); }

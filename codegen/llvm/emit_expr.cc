@@ -318,7 +318,7 @@ Value* Emitter::emit_branches(const Expr& cond, const Expr& yes, const Expr& no)
 
 Value* Emitter::emit_call(const ir::Call& call, Type type) {
   using I = llvm::Intrinsic::ID;
-  if (call.fn == Fn::kPrefetch) return emit_prefetch(call.args[0]);
+  if (ir::is_prefetch(call.fn)) return emit_prefetch(call);
   if (ir::is_dot(call.fn)) return emit_dot(call);
   std::vector<Value*> args;
   for (const Expr& arg : call.args) args.push_back(emit(arg));

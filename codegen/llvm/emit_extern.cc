@@ -26,11 +26,11 @@ Value* Emitter::emit_address(const ir::Address& address) {
   return b_.CreateGEP(memory_type(address.buffer.element()), found->second.address, at);
 }
 
-Value* Emitter::emit_prefetch(const ir::Expr& address) {
-  Value* at = emit(address);
-  const int kRead = 0, kKeep = 3, kData = 1;
+Value* Emitter::emit_prefetch(const ir::Call& call) {
+  Value* at = emit(call.args[0]);
+  const int kRead = 0, kData = 1, near = call.fn == ir::Fn::kPrefetchL2 ? 2 : 3;
   return b_.CreateCall(compat::intrinsic(module_, llvm::Intrinsic::prefetch, {at->getType()}),
-                       {at, b_.getInt32(kRead), b_.getInt32(kKeep), b_.getInt32(kData)});
+                       {at, b_.getInt32(kRead), b_.getInt32(near), b_.getInt32(kData)});
 }
 
 Value* Emitter::emit_extern(const ir::CallExtern& call, ir::Type type) {

@@ -161,7 +161,7 @@ class Emitter {
   llvm::Value* flushed(llvm::Value* floats);
   llvm::Value* emit_extern(const ir::CallExtern& call, ir::Type type);  // emit_extern.cc
   llvm::Value* emit_address(const ir::Address& address);
-  llvm::Value* emit_prefetch(const ir::Expr& address);
+  llvm::Value* emit_prefetch(const ir::Call& call);
   llvm::Value* emit_broadcast(const ir::Broadcast& broadcast);
   llvm::Value* emit_ramp(const ir::Ramp& ramp);
   llvm::Value* emit_cast(ir::Type to, const ir::Expr& value);

@@ -254,7 +254,8 @@ enum class Fn : uint8_t {
   kTileBF16,     // float32 c, bfloat16:  c[i, j] + the sum over k and p of a[i, k, p] * b[k, j, p], pairs (tdpbf16ps); docs/semantics.md too
   kTileU8I8,     // int32 c, uint8 a, int8 b, fours: wraps                                                 (tdpbusd)
   kTileI8I8,     // and with int8 a                                                                        (tdpbssd)
-  kPrefetch,     // kPrefetch(Address): no value; only in Evaluate
+  kPrefetch,     // kPrefetch(Address): into the first cache; no value, only in Evaluate
+  kPrefetchL2,   // into the second
 };
 // clang-format on
 

@@ -9,7 +9,8 @@
 //
 // The part of `source` that an iteration of the loop will read `offset` iterations of `from` later is fetched into the
 // cache: loops within `from`, which may be one of another stage, in whose loops this one is computed, share out what
-// its iteration needs. A hint: no value depends on it, and what lies outside of the tensor is taken from its edge.
+// its iteration needs. Into the first cache, or with into="L2" the second. A hint: no value depends on it, and what
+// lies outside of the tensor is taken from its edge.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
@@ -32,10 +33,12 @@ Result<LoopNest> apply(const LoopNest& nest, const Prefetch& step) {
   if (step.offset < 0 || step.offset > kFarthestPrefetch)
     return refuse(step.kName, "offset must be in 0.." + std::to_string(kFarthestPrefetch) + " iterations, not " +
                                   std::to_string(step.offset));
+  if (!step.into.empty() && step.into != "L1" && step.into != kSecondCache)
+    return refuse(step.kName, "into must be \"L1\" or \"L2\", not \"" + step.into + "\"");
   LoopNest next = nest;
   std::vector<PrefetchNote>& notes = next.edit(stage).prefetches;
   std::erase_if(notes, [&](const PrefetchNote& note) { return note.axis == axis && note.source == step.source; });
-  notes.push_back({step.source, axis, step.from, of, step.offset, nest.steps_applied()});
+  notes.push_back({step.source, axis, step.from, of, step.offset, step.into == kSecondCache, nest.steps_applied()});
   return next;
 }
 

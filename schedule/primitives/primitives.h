@@ -64,6 +64,7 @@ void permute_leaves(StageNest&, const std::vector<AxisId>& order);
 
 inline constexpr int64_t kLargestAlignment = int64_t{1} << 20;  // elements
 inline constexpr int64_t kFarthestPrefetch = int64_t{1} << 20;  // iterations
+inline constexpr const char* kSecondCache = "L2";               // of prefetch
 
 // The largest number of lanes of a vectorized loop: TW_MAX_LANES, or 1024.
 int64_t max_lanes();

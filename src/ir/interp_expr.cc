@@ -254,7 +254,7 @@ ExprPtr Preparation::prepare(const Expr& e) {
         return std::make_shared<LoadCode>(Subscripts(*this, l.buffer, l.at), expr(l.pred));
       },
       [&](const Call& c) -> ExprPtr {
-        if (c.fn == Fn::kPrefetch) return std::make_shared<PrefetchCode>();
+        if (is_prefetch(c.fn)) return std::make_shared<PrefetchCode>();
         const ExprPtr first = expr(c.args[0]);
         if (is_dot(c.fn)) {
           auto code = std::make_shared<DotCode>();

@@ -221,7 +221,7 @@ class Parser : ExprParser {
     if (accept("let")) return let_statement(indent);
     if (accept("pass")) return seq({});
     if (accept("sync")) return sync_statement();
-    if (at("call") || at("call_pure") || at("prefetch")) return evaluate(expression());
+    if (at("call") || at("call_pure") || at("prefetch") || at("prefetch_l2")) return evaluate(expression());
     if (now().kind != Token::kWord || is_reserved(now().text())) expected("a statement");
     return store_statement();
   }

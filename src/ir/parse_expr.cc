@@ -23,7 +23,7 @@ const Infix* infix_at(const Token& token) {
 std::optional<Fn> function_named(std::string_view name) {
   static const auto named = [] {
     std::unordered_map<std::string, Fn> all;
-    for (int fn = 0; fn <= static_cast<int>(Fn::kPrefetch); ++fn)
+    for (int fn = 0; fn <= static_cast<int>(Fn::kPrefetchL2); ++fn)
       all.emplace(name_of(static_cast<Fn>(fn)), static_cast<Fn>(fn));
     all.erase(name_of(Fn::kReinterpret));  // a form of its own
     return all;

@@ -16,7 +16,7 @@ std::unordered_set<std::string> reserved_words() {
   for (const Infix& infix : kInfixes) words.emplace(infix.text);
   for (const Prefix& prefix : kPrefixes) words.emplace(prefix.text);
   for (const ReduceName& reduce : kReduceNames) words.emplace(reduce.text);
-  for (int fn = 0; fn <= static_cast<int>(Fn::kPrefetch); ++fn) words.insert(name_of(static_cast<Fn>(fn)));
+  for (int fn = 0; fn <= static_cast<int>(Fn::kPrefetchL2); ++fn) words.insert(name_of(static_cast<Fn>(fn)));
   for (const Suffix& suffix : kSuffixes) {
     words.insert("inf_" + std::string(suffix.text));
     words.insert("nan_" + std::string(suffix.text));

@@ -82,6 +82,7 @@ std::string name_of(BinOp op) {
 }
 
 bool is_dot(Fn fn) { return fn >= Fn::kDotU8I8 && fn <= Fn::kTileI8I8; }
+bool is_prefetch(Fn fn) { return fn == Fn::kPrefetch || fn == Fn::kPrefetchL2; }
 bool is_tile(Fn fn) { return fn >= Fn::kTileBF16 && fn <= Fn::kTileI8I8; }
 
 DotForm dot_form(Fn fn) {
@@ -98,12 +99,12 @@ DotForm dot_form(Fn fn) {
 
 std::string name_of(Fn fn) {
   static constexpr const char* kNames[] = {
-      "exp",          "log",       "tanh",     "sigmoid",  "erf",          "pow",      "sqrt",         "rsqrt",
-      "abs",          "floor",     "ceil",     "round",    "trunc",        "fma",      "reinterpret",  "sin",
-      "cos",          "tan",       "atan",     "log2",     "exp2",         "log10",    "expm1",        "log1p",
-      "cbrt",         "tf32",      "scale",    "popcount", "clz",          "isnan",    "isinf",        "dot_u8i8",
-      "dot_u8i8_sat", "dot_bf16",  "dot_i8i8", "dot_u8u8", "dot_bf16_odd", "mat_i8i8", "mat_bf16_odd", "tile_bf16",
-      "tile_u8i8",    "tile_i8i8", "prefetch"};
+      "exp",          "log",       "tanh",     "sigmoid",    "erf",          "pow",      "sqrt",         "rsqrt",
+      "abs",          "floor",     "ceil",     "round",      "trunc",        "fma",      "reinterpret",  "sin",
+      "cos",          "tan",       "atan",     "log2",       "exp2",         "log10",    "expm1",        "log1p",
+      "cbrt",         "tf32",      "scale",    "popcount",   "clz",          "isnan",    "isinf",        "dot_u8i8",
+      "dot_u8i8_sat", "dot_bf16",  "dot_i8i8", "dot_u8u8",   "dot_bf16_odd", "mat_i8i8", "mat_bf16_odd", "tile_bf16",
+      "tile_u8i8",    "tile_i8i8", "prefetch", "prefetch_l2"};
   return kNames[static_cast<size_t>(fn)];
 }
 
@@ -114,7 +115,7 @@ size_t arity_of(Fn fn) {
 
 Type result_of(Fn fn, Type first) {
   if (fn == Fn::kIsNan || fn == Fn::kIsInf) return Type::boolean(first.lanes);
-  return fn == Fn::kPrefetch ? Type::i(32) : first;
+  return is_prefetch(fn) ? Type::i(32) : first;
 }
 
 std::string cast_fault(Type to, const Expr& value) {
@@ -191,7 +192,7 @@ std::string call_fault(Fn fn, const std::vector<Expr>& args) {
       return name_of(fn) + ": arguments of one type expected, not " + both(args[0], arg);
   }
   const Type type = args[0].type();
-  if (fn == Fn::kPrefetch) return as<Address>(args[0]) ? "" : "prefetch: an address expected, not " + to_string(type);
+  if (is_prefetch(fn)) return as<Address>(args[0]) ? "" : name_of(fn) + ": an address expected, not " + to_string(type);
   if (fn == Fn::kTF32) return type.element() == Type::f(32) ? "" : "tf32: float32 expected, not " + to_string(type);
   if (fn == Fn::kScale && type.bits < 32) return "scale: float32 or float64 expected, not " + to_string(type);
   const bool integers = fn == Fn::kAbs || fn == Fn::kPopcount || fn == Fn::kClz || fn == Fn::kPow;

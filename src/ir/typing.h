@@ -12,6 +12,7 @@ namespace tw::ir {
 bool is_comparison(BinOp);  // kEq .. kGe: bool, whatever the operands
 bool is_dot(Fn);            // the kDot, kMat and kTile functions
 bool is_tile(Fn);           // the kTile functions
+bool is_prefetch(Fn);       // into the first cache, or the second
 // What a lane of a dot product is the sum of: so many terms, of these types. Of a matrix of n columns lane n * i + j
 // those of row i and of column j. The terms of a column lie side by side, `packed` of them before those of the next
 // column.

@@ -255,7 +255,7 @@ class Verifier {
 
   static bool is_prefetch(const Expr& e) {
     const auto* call = as<Call>(e);
-    return call && call->fn == Fn::kPrefetch;
+    return call && ir::is_prefetch(call->fn);
   }
 
   void device_call(const CallExtern& call, const Expr& e, std::string (*fault_of)(const CallExtern&)) {

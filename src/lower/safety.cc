@@ -8,6 +8,7 @@
 
 #include "src/ir/requirement.h"
 #include "src/ir/simplify.h"
+#include "src/ir/typing.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 #include "src/lower/sync_check.h"
@@ -204,7 +205,7 @@ class SafetyCheck {
         report(c->symbol + ": nobody knows what this function touches", at_);
         return false;
       }
-      if (const auto* c = as<Call>(x); c && c->fn == Fn::kPrefetch) return false;  // of any address
+      if (const auto* c = as<Call>(x); c && is_prefetch(c->fn)) return false;  // of any address
       if (const auto* s = as<Select>(x)) {
         reads(s->cond, place);
         reads(s->yes, place.under(s->cond));

@@ -70,7 +70,8 @@ class Script {
       }
     }
     if (text.find(" = placeholder(") == text.npos && text.find(" = compute(") == text.npos &&
-        text.find(" = padding(") == text.npos && text.find(" = reduce_axis(") == text.npos && text.find(" = var(") == text.npos)
+        text.find(" = padding(") == text.npos && text.find(" = reduce_axis(") == text.npos &&
+        text.find(" = var(") == text.npos)
       return step(line, text);
     for (const std::string& definition : split_list(text, ';')) define(line, definition);
   }
@@ -327,7 +328,8 @@ class Script {
                       aliased(args.at(1, "axis")),
                       std::stoll(args.at(2, "offset")),
                       aliased(args.at(3, "from")),
-                      args.at(4, "of")};
+                      args.at(4, "of"),
+                      args.at(5, "into")};
     if (primitive == "nontemporal") return Nontemporal{stage};
     if (primitive == "tensorize") return Tensorize{stage, axis, args.at(1, "intrin")};
     if (primitive == "set_store_predicate") return SetStorePredicate{stage, args.at(0, "condition")};

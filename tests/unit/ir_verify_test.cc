@@ -223,6 +223,7 @@ TEST_F(IrVerify, CallsAndAddresses) {
   const Expr in = address_of(a, {0, 0}, true, false), out = address_of(c, {0}, false, true);
   EXPECT_EQ(fault(evaluate(call_extern(i32, "f", {in, out, zero}))), "");
   EXPECT_EQ(fault(evaluate(call(Fn::kPrefetch, {in}))), "");
+  EXPECT_EQ(fault(evaluate(call(Fn::kPrefetchL2, {in}))), "");
   EXPECT_EQ(fault(evaluate(zero)), "a call of an extern function or a prefetch expected");
   EXPECT_EQ(fault(evaluate(call_extern(i32, "", {in}))), "call: the name of a function expected");
   EXPECT_EQ(fault(evaluate(call_extern(i32, "f", {broadcast(zero, 4)}))),

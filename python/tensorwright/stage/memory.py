@@ -148,7 +148,7 @@ class MemorySteps:
         """
         self._schedule._rolling_buffer(self.name, user_line())
 
-    def prefetch(self, tensor, axis, offset=1, *, from_=None):
+    def prefetch(self, tensor, axis, offset=1, *, from_=None, into="L1"):
         """Fetch into the cache what a loop will read of a tensor ``offset`` iterations later.
 
         Before ``for i: C[i] = f(A[i, 0..m])``; after ``for i: prefetch A[i + offset, 0..m]; C[i] = f(A[i, 0..m])``, one prefetch a
@@ -158,13 +158,15 @@ class MemorySteps:
 
         Parameters: tensor, an input or a stage that is computed whole, which the loop reads; axis, a loop of this stage, in each
         iteration of which is fetched; offset, iterations, 0..2**20; from_, the loop whose iterations they are: axis itself (None),
-        or one around it, of this stage or of the one in whose loops it is computed, also as ``(stage, loop)``.
+        or one around it, of this stage or of the one in whose loops it is computed, also as ``(stage, loop)``; into, "L1" or "L2", the
+        cache where lines come to lie: few can be on their way into the first at a time.
         Raises: ScheduleError if the tensor is not read inside the loop or not kept whole, a loop is vectorized, from_ is not
-        around axis, or the stage is in a launch.
+        around axis, into names no such cache, or the stage is in a launch.
 
         >>> s = te.create_schedule(B)
         >>> s[B].prefetch(A, i, 2)
         >>> s[B].prefetch(A, j, from_=i)
+        >>> s[B].prefetch(A, i, 8, into="L2")
         """
         source, offset = self._schedule[tensor].name, integer("prefetch", "offset", offset)
         axis, of = self._name_of("prefetch", axis), self.name
@@ -175,7 +177,8 @@ class MemorySteps:
         else:
             of = getattr(from_, "stage", self.name)
         around = "" if from_ is None else type(self)(self._schedule, of)._name_of("prefetch", from_)
-        self._schedule._prefetch(self.name, source, axis, offset, around, "" if of == self.name else of, user_line())
+        self._schedule._prefetch(self.name, source, axis, offset, around, "" if of == self.name else of, "" if into == "L1" else str(into),
+                                  user_line())
 
     def _stage_around(self, axis):
         """The stage of an operation's axis, which cache_write gives to two: this one, or the next in whose loops it is computed."""

@@ -110,9 +110,9 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
   const auto with_ends = [&](Dot dot) -> std::optional<Dot> {
     const bool columns_left = columns % dot.lanes != 0, terms_left = terms.extent % dot.group != 0;
     if (!columns_left && !terms_left) return dot;
-    // A copy has zeros behind its last column; what is multiplied by them must be there.
+    // A copy, or what is laid out ahead, has zeros behind its last column; what is multiplied by them must be there.
     const bool is_there = dot.rows > 1 || is_input || terms.extent % (dot.group * kMostUnrolled) == 0;
-    dot.pads = columns_left && !graph.at(roles.vectors.source).param && is_there;
+    dot.pads = columns_left && is_there;
     if (!apart || (dot.is_tile() && terms_left) || !leaves_little(terms.extent, dot.group, kTermsOfOneLeft))
       return std::nullopt;
     if (dot.pads) return 2 * columns > dot.lanes ? std::optional(dot) : std::nullopt;

@@ -189,7 +189,8 @@ std::vector<std::string> Contraction::distances() const {
 void Contraction::define_knobs() {
   const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
-  const bool takes_lines = roles_.share >= 0 && roles_.group == 0 && !is_matrix();
+  const bool in_place = !is_matrix() || (dot_->is_tile() && dot_->in_place);
+  const bool takes_lines = roles_.share >= 0 && roles_.group == 0 && in_place;
   // Of blocks of rows an even number, so that tiles of two leave no rest.
   const int64_t in_blocks = leaves_rows() ? (rows + 2 * dot_->rows - 1) / (2 * dot_->rows) * (2 * dot_->rows) : rows;
   const int64_t in_vectors = leaves_columns() ? (columns + lanes - 1) / lanes * lanes : columns;

@@ -206,7 +206,7 @@ void Contraction::define_knobs() {
   for (int d : roles_.outer) tasks *= axis(d).extent;
   k_.cfg.define_knob(knob("shares"), counts(std::min<int64_t>(shared, 256), (kTasks + tasks - 1) / tasks));
   // Rows are copied for each task: of tiles, which are through with them soon, for as many columns as there are.
-  const bool tiles = dot_ && dot_->is_tile() && dot_->packs_rows();
+  const bool tiles = dot_ && dot_->is_tile();
   k_.cfg.define_knob(knob("panels"),
                      counts(tiles ? std::min(in_vectors / lanes, kMostTiles) : std::min<int64_t>(panels, 8)));
   if (can_pack()) {

@@ -20,10 +20,10 @@ std::string llvm_text(const std::string& program, const std::string& target) {
 }
 
 constexpr const char* kQuotientsOfRows =
-    "kernel k(A: float32[16, 1024], D: float32[16], C: out float32[16, 1024]):\n"
+    "kernel k(A: float32[16384], D: float32[16], C: out float32[16384]):\n"
     "  for i in 0..16:\n"
     "    for j in 0..32:\n"
-    "      C[i, j * 32 : 32] = A[i, j * 32 : 32] / broadcast(D[i], 32)\n";
+    "      C[i * 1024 + j * 32 : 32] = A[i * 1024 + j * 32 : 32] / broadcast(D[i], 32)\n";
 
 TEST(CodegenSharedDivisors, OnlyOfFullRegistersOfThisWidth) {
   const std::string with = llvm_text(kQuotientsOfRows, "llvm -mcpu=skylake-avx512");

@@ -102,7 +102,8 @@ class Reads {
       if (ir::has_load(at[d])) return false;
       const Extent extent(stage.op->shape()[d]);
       if (!laid_out.empty() && !(laid_out[d] == extent)) {
-        if (!within(at[d], laid_out[d].expr())) return false;
+        const ir::Expr end = laid_out[d].expr();
+        if (!always_within(defined[d], end) && !within(at[d], end)) return false;
         continue;
       }
       const bool padded = is_padded(stage, static_cast<AxisId>(d));

@@ -220,7 +220,8 @@ void Contraction::define_knobs() {
     k_.cfg.define_knob_json(knob("pack"), packs);
   }
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
-  k_.cfg.define_knob(knob("unroll"), {1, 4});
+  const bool one_group = dot_ && stage_.sums.back().extent <= dot_->group;
+  k_.cfg.define_knob(knob("unroll"), one_group ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 4});
   k_.cfg.define_knob_json(knob("block"), blocks());
   if (can_widen()) k_.cfg.define_knob(knob("widen"), {1, 0});
   if (streams()) k_.cfg.define_knob_json(knob("ahead"), distances());

@@ -9,14 +9,20 @@ namespace tw::autotune::sketch {
 using schedule::Factor;
 
 // [j // 64, k, j % 64]: the columns of a panel side by side; of an instruction that adds four terms at once
-// [j // 64, k // 4, j % 64, k % 4].
+// [j // 64, k // 4, j % 64, k % 4]. Sums that are rounded up read all panels of a task, [j // 192, j % 192 // 64, ...].
 void Contraction::lay_out_ahead() {
   const int64_t columns = k_.cfg.value(knob("tile"), 1);
   const Stage& source = k_.graph.at(roles_.vectors.source);
   const std::string lane = "ax" + std::to_string(roles_.lane_dimension), by = std::to_string(columns);
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
-  indices.insert(indices.begin(), lane + " // " + by);
-  const bool pads = source.shape[static_cast<size_t>(roles_.lane_dimension)] % columns != 0 || leaves_terms();
+  const int64_t all = source.shape[static_cast<size_t>(roles_.lane_dimension)], of_task = columns * value("panels");
+  if (dot_ && dot_->pads && (all + columns - 1) / columns * columns % of_task != 0) {
+    const std::string task = std::to_string(of_task);
+    indices.insert(indices.begin(), {lane + " // " + task, lane + " % " + task + " // " + by});
+  } else {
+    indices.insert(indices.begin(), lane + " // " + by);
+  }
+  const bool pads = all % columns != 0 || leaves_terms();
   k_.step(schedule::TransformLayout{source.name, indices, pads || has_terms_left(source) ? "0" : ""});
 }
 

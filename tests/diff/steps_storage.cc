@@ -55,8 +55,9 @@ void prefetch(Stepper& s, const std::string& name) {
   const auto level = s.random().below(static_cast<int64_t>(stage.leaves.size()));
   const auto loop = [&](int64_t i) { return stage.axes[stage.leaves[static_cast<size_t>(i)]].name; };
   const int source = static_cast<int>(s.random().below(at));
-  schedule::Prefetch step{name, s.nest().stage(source).name,      loop(level), s.random().below(4), "",
-                          "",   s.random().chance(30) ? "L2" : ""};
+  const int64_t offset = s.random().below(4);
+  const std::string into = offset == 3 ? "L2" : "";
+  schedule::Prefetch step{name, s.nest().stage(source).name, loop(level), offset, "", "", into};
   if (s.attached.contains(name) && s.random().chance(30)) {
     step.of = s.attached.at(name).stage;
     step.from = s.random().pick(s.loop_names(step.of));

@@ -20,6 +20,7 @@ constexpr int64_t kLargestTile = int64_t{1} << 16;  // elements of one buffer
 struct Table {
   std::mutex mutex;
   std::map<std::string, TensorIntrinPtr> by_key, by_name;
+  std::map<std::string, TensorIntrinPtr> unlisted;  // shipped ones, since somebody asked
   // By key, those of which a function was not there at their declaration; once proved, what they do.
   std::map<std::string, std::optional<IntrinBodies>> late;
 };
@@ -34,6 +35,13 @@ Table& table() {
     return made;
   }();
   return *all;
+}
+
+TensorIntrinPtr of_fewer_terms(Table& all, const std::string& key) {
+  if (const auto found = all.unlisted.find(key); found != all.unlisted.end()) return found->second;
+  std::optional<TensorIntrin> made = shipped_tile_of_fewer_terms(key);
+  if (!made) return nullptr;
+  return all.unlisted[key] = std::make_shared<const TensorIntrin>(*std::move(made));
 }
 
 class Declaration {
@@ -162,7 +170,7 @@ TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::stri
   auto made = std::make_shared<const TensorIntrin>(TensorIntrin{key_of(name, op, does), op, std::move(does)});
   Table& all = table();
   const std::lock_guard lock(all.mutex);
-  if (all.by_key.contains(name))
+  if (all.by_key.contains(name) || of_fewer_terms(all, name))
     refuse(ErrorKind::kSchedule, "decl_tensor_intrin: name must not be that of a shipped intrinsic, " + name, {},
            where);
   all.by_name[name] = made;
@@ -191,7 +199,7 @@ TensorIntrinPtr find_tensor_intrin(const std::string& key) {
   const std::lock_guard lock(all.mutex);
   for (const auto* known : {&all.by_key, &all.by_name})
     if (const auto found = known->find(key); found != known->end()) return found->second;
-  return nullptr;
+  return of_fewer_terms(all, key);
 }
 
 std::string readable_intrin(const std::string& key) {

@@ -24,7 +24,8 @@
 //   amx.u8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += uint8 * int8             tdpbusd
 //   amx.s8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += int8 * int8              tdpbssd
 //
-// or of fewer rows: amx.bf16.m1 to amx.bf16.m15, and so the others;
+// or of fewer rows: amx.bf16.m1 to amx.bf16.m15, and so the others; or of fewer groups of terms: amx.bf16.k1 to
+// amx.bf16.k15, and amx.bf16.m1.k1 to amx.bf16.m15.k15;
 //
 // and, for a warp of a device, of matrices of which each lane has a part (src/ir/warp_products.h); of these alone there
 // is no statement for one thread:
@@ -90,27 +91,44 @@ TensorIntrin matrix(const char* key, ir::Fn fn, int group, const char* in, const
   return made(key, c, ir::store(c.buffer(), elements(2, 2), value));
 }
 
-constexpr int kTileRows = 16;
+constexpr int kTile = 16;  // rows, columns, groups of terms
 
-TensorIntrin tile(const std::string& key, ir::Fn fn, int m, int packed, const char* left, const char* right,
-                  const char* out) {
-  constexpr int n = 16;
-  const Tensor a = placeholder({m, n, packed}, left, "a"), b = placeholder({n, n, packed}, right, "b");
-  const IterVar k = reduce_axis(0, n, "k"), p = reduce_axis(0, packed, "p");
+struct TileKind {
+  const char* name;
+  ir::Fn fn;
+  int packed;
+  const char *left, *right, *out;
+
+  std::string key(int rows, int groups) const {
+    const auto fewer = [](const char* of, int n) { return n == kTile ? "" : of + std::to_string(n); };
+    return name + fewer(".m", rows) + fewer(".k", groups);
+  }
+};
+constexpr TileKind kTileKinds[] = {{"amx.bf16", ir::Fn::kTileBF16, 2, "bfloat16", "bfloat16", "float32"},
+                                   {"amx.u8s8", ir::Fn::kTileU8I8, 4, "uint8", "int8", "int32"},
+                                   {"amx.s8s8", ir::Fn::kTileI8I8, 4, "int8", "int8", "int32"}};
+
+TensorIntrin tile(const TileKind& kind, int m, int groups) {
+  constexpr int n = kTile;
+  const int packed = kind.packed;
+  const Tensor a = placeholder({m, groups, packed}, kind.left, "a"),
+               b = placeholder({groups, n, packed}, kind.right, "b");
+  const IterVar k = reduce_axis(0, groups, "k"), p = reduce_axis(0, packed, "p");
   const Tensor c = compute(
       {m, n},
       [&](Var i, Var j) {
-        return sum(astype(a(Expr(i), Expr(k), Expr(p)), out) * astype(b(Expr(k), Expr(j), Expr(p)), out), {k, p});
+        return sum(astype(a(Expr(i), Expr(k), Expr(p)), kind.out) * astype(b(Expr(k), Expr(j), Expr(p)), kind.out),
+                   {k, p});
       },
       "c");
-  const auto packs = [&](int rows) -> std::vector<Expr> {
-    const std::vector<Expr> group = elements(rows * n, packed);
-    const Expr columns = all(n, rows * n * packed);
-    return {ir::floordiv(group[0], columns), ir::floormod(group[0], columns), group[1]};
+  const auto packs = [&](int rows, int columns) -> std::vector<Expr> {
+    const std::vector<Expr> pack = elements(rows * columns, packed);
+    const Expr by = all(columns, rows * columns * packed);
+    return {ir::floordiv(pack[0], by), ir::floormod(pack[0], by), pack[1]};
   };
-  const Expr value = ir::call(
-      fn, {ir::load(c.buffer(), elements(m, n)), ir::load(a.buffer(), packs(m)), ir::load(b.buffer(), packs(n))});
-  return made(key.c_str(), c, ir::store(c.buffer(), elements(m, n), value));
+  const Expr value = ir::call(kind.fn, {ir::load(c.buffer(), elements(m, n)), ir::load(a.buffer(), packs(m, groups)),
+                                        ir::load(b.buffer(), packs(groups, n))});
+  return made(kind.key(m, groups).c_str(), c, ir::store(c.buffer(), elements(m, n), value));
 }
 
 TensorIntrin warp(const ir::WarpProduct& p) {
@@ -141,15 +159,19 @@ std::vector<TensorIntrin> shipped_intrins() {
       dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32"),
       matrix("neon_smmla_2x2x8", ir::Fn::kMatI8I8, 8, "int8", "int32"),
       matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32")};
-  for (int m = 1; m <= kTileRows; ++m) {
-    const std::string rows = m == kTileRows ? "" : ".m" + std::to_string(m);
-    all.push_back(tile("amx.bf16" + rows, ir::Fn::kTileBF16, m, 2, "bfloat16", "bfloat16", "float32"));
-    all.push_back(tile("amx.u8s8" + rows, ir::Fn::kTileU8I8, m, 4, "uint8", "int8", "int32"));
-    all.push_back(tile("amx.s8s8" + rows, ir::Fn::kTileI8I8, m, 4, "int8", "int8", "int32"));
-  }
+  for (int m = 1; m <= kTile; ++m)
+    for (const TileKind& kind : kTileKinds) all.push_back(tile(kind, m, kTile));
   for (const auto& products : {ir::warp_products(), ir::group_products()})
     for (const ir::WarpProduct& p : products) all.push_back(warp(p));
   return all;
+}
+
+std::optional<TensorIntrin> shipped_tile_of_fewer_terms(const std::string& key) {
+  for (const TileKind& kind : kTileKinds)
+    for (int m = 1; m <= kTile; ++m)
+      for (int groups = 1; groups < kTile; ++groups)
+        if (kind.key(m, groups) == key) return tile(kind, m, groups);
+  return std::nullopt;
 }
 
 }  // namespace tw::te

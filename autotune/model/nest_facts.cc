@@ -36,7 +36,6 @@ constexpr double kLaneProductBytes = 16;  // of a register whose lanes are facto
 constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
 constexpr double kShuffles = 2;           // of a vector that is stored side by side with others
 constexpr double kCutWaits = 2;           // times the sums that hide a latency: what keeps a cut tile's loop busy
-constexpr double kTileRows = 16;          // of a right factor of tiles
 constexpr int64_t kTileL1 = 48 << 10;     // bytes of the caches of cores that have tiles, at least
 constexpr int64_t kTileL2 = 2 << 20;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
@@ -114,10 +113,10 @@ class StageReader {
   bool of_tiles() const {
     return stage_.tensorized.intrin && ir::has_tile_product(stage_.tensorized.intrin->does.update);
   }
-  // Of the sums and the left factor: the outermost loop of the statement.
+  // Of the sums and the left factor the outermost loop of the statement; of the right factor that of groups of terms.
   double tile_rows() const { return extent(shape_.tensorized); }
   double tile_rows(const AccessView& access) const {
-    return touches(access, view_.loops[shape_.tensorized]) ? tile_rows() : kTileRows;
+    return touches(access, view_.loops[shape_.tensorized]) ? tile_rows() : extent(shape_.tensorized + 2);
   }
 
   // Vectors per statement of the vectorized loop; 1 in code without vectors. What is left over of whole ones is one

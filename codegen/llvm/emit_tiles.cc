@@ -8,9 +8,9 @@
 //
 // The registers are configured around the largest statement that calls nobody: whoever is called may use them, too. A
 // loop keeps the sums that all of its iterations add to. Factors are held, as long as statements follow one another,
-// until others need their registers. Where sums have fewer rows than a register, most registers are configured to have
-// those, and the rest is left for right factors, which are always whole. Sums that are made zero right before their
-// loop are made so in registers: a load would wait for the stores.
+// until others need their registers. Where sums have fewer rows than a register, or left factors fewer terms, some
+// registers are configured to be those of sums, others those of left factors, and the rest is left for right ones. Sums
+// that are made zero right before their loop are made so in registers: a load would wait for the stores.
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -36,8 +36,8 @@ using llvm::Value;
 
 namespace {
 
-constexpr int kColumns = 16;  // of sums, and the rows of whole registers
-constexpr int kLower = 6;     // registers that have as many rows as sums and left factors, where that is fewer
+constexpr int kColumns = 16;          // of sums; as many rows and groups of terms have whole registers
+constexpr int kLeft = 4, kRight = 6;  // the first registers of factors, where these are not whole
 
 const ir::Load& load_of(const Expr& e) { return *ir::as<ir::Load>(e); }
 bool same(const Expr& a, const Expr& b) {
@@ -138,29 +138,30 @@ bool Emitter::calls_others(const Stmt& stmt) const {
   return calls;
 }
 
-// Of the sums in a statement, where all have as many.
-std::optional<int> Emitter::rows_of_sums(const Stmt& stmt) const {
-  std::optional<int> rows;
+// In a statement, where all have the same.
+std::optional<Emitter::TileSize> Emitter::size_of_tiles(const Stmt& stmt) const {
+  std::optional<TileSize> size;
   bool equal = true;
   ir::walk(stmt, [&](const Stmt& s) {
     const ir::Call* product = ir::tile_product(s);
     if (!product) return equal;
-    equal = equal && rows.value_or(ir::rows_of_tile(*product)) == ir::rows_of_tile(*product);
-    rows = ir::rows_of_tile(*product);
+    const TileSize here = {ir::rows_of_tile(*product), ir::groups_of_tile(*product)};
+    equal = equal && size.value_or(here) == here;
+    size = here;
     return equal;
   });
-  return equal ? rows : std::nullopt;
+  return equal ? size : std::nullopt;
 }
 
 bool Emitter::begins_tiles(const Stmt& stmt) const {
-  return has_tiles_ && !frame_.tiles.rows && rows_of_sums(stmt) && !calls_others(stmt);
+  return has_tiles_ && !frame_.tiles.size && size_of_tiles(stmt) && !calls_others(stmt);
 }
 
 void Emitter::emit_with_tiles(const Stmt& stmt) {
   namespace I = llvm::Intrinsic;
   const auto release = [&] { b_.CreateCall(compat::intrinsic(module_, I::x86_tilerelease, {})); };
-  const int rows = *rows_of_sums(stmt);
-  b_.CreateCall(compat::intrinsic(module_, I::x86_ldtilecfg, {}), {tile_configuration(rows)});
+  const TileSize size = *size_of_tiles(stmt);
+  b_.CreateCall(compat::intrinsic(module_, I::x86_ldtilecfg, {}), {tile_configuration(size)});
   llvm::BasicBlock* outer_way_out = frame_.way_out;
   frame_.way_out = block("release_tiles");
   {
@@ -169,7 +170,7 @@ void Emitter::emit_with_tiles(const Stmt& stmt) {
     release();
     b_.CreateBr(outer_way_out);
   }
-  frame_.tiles.rows = rows;
+  frame_.tiles.size = size;
   emit(stmt);
   frame_.tiles = {};
   frame_.way_out = outer_way_out;
@@ -177,16 +178,19 @@ void Emitter::emit_with_tiles(const Stmt& stmt) {
 }
 
 // Of palette 1: 16 bytes of header, the bytes of a row of 16 registers, their rows.
-llvm::Constant* Emitter::tile_configuration(int rows) {
-  const std::string name = rows == kColumns ? "tw_tiles" : "tw_tiles_m" + std::to_string(rows);
+llvm::Constant* Emitter::tile_configuration(TileSize size) {
+  const auto fewer = [](const char* of, int n) { return n == kColumns ? "" : of + std::to_string(n); };
+  const std::string name = "tw_tiles" + fewer("_m", size.rows) + fewer("_k", size.groups);
   if (llvm::GlobalVariable* known = module_.getNamedGlobal(name)) return known;
   constexpr size_t kBytes = 64, kRowBytes = 16, kRows = 48;
   const Tiles& tiles = *target_.abilities.tiles;
   std::vector<uint8_t> bytes(kBytes, 0);
   bytes[0] = 1;
-  for (size_t i = 0; i < static_cast<size_t>(tiles.registers); ++i) {
-    bytes[kRowBytes + 2 * i] = static_cast<uint8_t>(tiles.row_bytes);
-    bytes[kRows + i] = static_cast<uint8_t>(i < kLower ? rows : tiles.rows);
+  for (int i = 0; i < tiles.registers; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const bool left = kLeft <= i && i < kRight;
+    bytes[kRowBytes + 2 * at] = static_cast<uint8_t>(left ? tiles.row_bytes / kColumns * size.groups : tiles.row_bytes);
+    bytes[kRows + at] = static_cast<uint8_t>(i < kRight ? size.rows : size.groups);
   }
   auto* data = llvm::ConstantDataArray::get(c_, bytes);
   auto* global =
@@ -210,12 +214,20 @@ void Emitter::move_tile(llvm::Intrinsic::ID instruction, int number, const Expr&
 
 Value* Emitter::tile_number(int number) { return b_.getInt8(static_cast<uint8_t>(number)); }
 
-// A register of so many rows, whose factor nobody has used for longest.
-int Emitter::free_tile(int rows) {
+// First and end of those that hold such tiles, and no sums that stay.
+std::pair<int, int> Emitter::registers_for(TileRole role) const {
+  const auto [rows, groups] = *frame_.tiles.size;
+  const int free = static_cast<int>(frame_.tiles.sums.size()), all = target_.abilities.tiles->registers;
+  if (rows == kColumns && groups == kColumns) return {free, all};
+  if (role == TileRole::kRight) return {kRight, all};
+  if (groups == kColumns) return {free, kRight};
+  return role == TileRole::kLeft ? std::pair(kLeft, kRight) : std::pair(free, kLeft);
+}
+
+// A register whose factor nobody has used for longest.
+int Emitter::free_tile(TileRole role) {
   std::vector<HeldTile>& held = frame_.tiles.held;
-  const bool all = frame_.tiles.rows == kColumns, lower = all || rows == frame_.tiles.rows;
-  const int first = lower ? static_cast<int>(frame_.tiles.sums.size()) : kLower;
-  const int end = all || !lower ? target_.abilities.tiles->registers : kLower;
+  const auto [first, end] = registers_for(role);
   for (int i = first; i < end; ++i)
     if (std::none_of(held.begin(), held.end(), [&](const HeldTile& h) { return h.number == i; })) return i;
   const auto oldest =
@@ -225,16 +237,19 @@ int Emitter::free_tile(int rows) {
   return number;
 }
 
-int Emitter::held_tile(const Expr& factor, int rows) {
-  const int columns = factor.type().lanes / rows;
+int Emitter::held_tile(const Expr& factor, TileRole role) {
+  const int rows = role == TileRole::kLeft ? frame_.tiles.size->rows : frame_.tiles.size->groups;
   std::vector<HeldTile>& held = frame_.tiles.held;
-  const auto found = std::find_if(held.begin(), held.end(), [&](const HeldTile& h) { return same(h.tile, factor); });
+  const auto [first, end] = registers_for(role);
+  const auto found = std::find_if(held.begin(), held.end(), [&](const HeldTile& h) {
+    return first <= h.number && h.number < end && same(h.tile, factor);
+  });
   HeldTile it = found != held.end() ? *found : HeldTile{factor, -1};
   if (found != held.end()) {
     held.erase(found);
   } else {
-    it.number = free_tile(rows);
-    move_tile(llvm::Intrinsic::x86_tileloadd64, it.number, factor, columns);
+    it.number = free_tile(role);
+    move_tile(llvm::Intrinsic::x86_tileloadd64, it.number, factor, factor.type().lanes / rows);
   }
   held.push_back(it);
   return it.number;
@@ -242,31 +257,29 @@ int Emitter::held_tile(const Expr& factor, int rows) {
 
 void Emitter::emit_tile_product(const ir::Call& call) {
   namespace I = llvm::Intrinsic;
-  const ir::DotForm form = ir::dot_form(call.fn);
   const Expr& tile = call.args[0];
   const std::vector<Expr>& sums = frame_.tiles.sums;
   const auto kept = std::find_if(sums.begin(), sums.end(), [&](const Expr& s) { return same(s, tile); });
   const bool stays = kept != sums.end();
-  const int rows = ir::rows_of_tile(call);
-  const int left = held_tile(call.args[1], rows);
-  const int right = held_tile(call.args[2], form.group / form.packed);
-  const int sum = stays ? static_cast<int>(kept - sums.begin()) : free_tile(rows);
-  if (!stays) move_tile(I::x86_tileloadd64, sum, tile, form.columns);
+  const int left = held_tile(call.args[1], TileRole::kLeft);
+  const int right = held_tile(call.args[2], TileRole::kRight);
+  const int sum = stays ? static_cast<int>(kept - sums.begin()) : free_tile(TileRole::kSums);
+  if (!stays) move_tile(I::x86_tileloadd64, sum, tile, kColumns);
   const I::ID id = call.fn == Fn::kTileBF16   ? I::x86_tdpbf16ps
                    : call.fn == Fn::kTileU8I8 ? I::x86_tdpbusd
                                               : I::x86_tdpbssd;
   b_.CreateCall(compat::intrinsic(module_, id, {}), {tile_number(sum), tile_number(left), tile_number(right)});
-  if (!stays) move_tile(I::x86_tilestored64, sum, tile, form.columns);
+  if (!stays) move_tile(I::x86_tilestored64, sum, tile, kColumns);
 }
 
 // Those that the loop's iterations add to, to stay in registers meanwhile.
 std::vector<Expr> Emitter::sums_of(const ir::For& loop) const {
-  if (!frame_.tiles.rows || !frame_.tiles.sums.empty() || !ir::has_tile_product(loop.body)) return {};
+  if (!frame_.tiles.size || !frame_.tiles.sums.empty() || !ir::has_tile_product(loop.body)) return {};
   const LoopSums all(loop);
-  const bool whole = frame_.tiles.rows == kColumns;
-  const size_t registers = whole ? static_cast<size_t>(target_.abilities.tiles->registers) - 1 : kLower;
-  const bool fit = all.tiles.size() < registers;  // one is left for each factor
-  return all.fine && fit ? all.tiles : std::vector<Expr>{};
+  const auto [first, end] = registers_for(TileRole::kSums);
+  int most = end - first;  // one is left for each factor that has the same
+  for (const TileRole factor : {TileRole::kLeft, TileRole::kRight}) most -= registers_for(factor).second == end ? 1 : 0;
+  return all.fine && std::ssize(all.tiles) <= most ? all.tiles : std::vector<Expr>{};
 }
 
 // How many stores in front do nothing but make the sums of a loop behind them zero, all of them.

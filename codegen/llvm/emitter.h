@@ -61,10 +61,16 @@ class Emitter {
   void emit_stub(const ir::Program& program, const runtime::cuda::Plan& plan, llvm::Constant* image);
 
  private:
+  // Rows of sums and left factors, and groups of terms: the rows of right ones.
+  struct TileSize {
+    int rows, groups;
+    bool operator==(const TileSize&) const = default;
+  };
+  enum class TileRole { kSums, kLeft, kRight };
   // Registers of tiles: first the sums of the loop that is emitted, then factors, those used last behind.
   struct TileRegisters {
-    std::optional<int> rows;  // of sums and left factors, once registers are configured
-    bool zero = false;        // the sums of the loop that comes next
+    std::optional<TileSize> size;  // once registers are configured
+    bool zero = false;             // the sums of the loop that comes next
     std::vector<ir::Expr> sums;
     std::vector<HeldTile> held;
   };
@@ -214,12 +220,13 @@ class Emitter {
   bool calls_others(const ir::Stmt& stmt) const;
   bool begins_tiles(const ir::Stmt& stmt) const;
   void emit_with_tiles(const ir::Stmt& stmt);
-  std::optional<int> rows_of_sums(const ir::Stmt& stmt) const;
-  llvm::Constant* tile_configuration(int rows);
+  std::optional<TileSize> size_of_tiles(const ir::Stmt& stmt) const;
+  llvm::Constant* tile_configuration(TileSize size);
   void move_tile(llvm::Intrinsic::ID instruction, int number, const ir::Expr& tile, int columns);
   llvm::Value* tile_number(int number);
-  int free_tile(int rows);
-  int held_tile(const ir::Expr& factor, int rows);
+  std::pair<int, int> registers_for(TileRole role) const;
+  int free_tile(TileRole role);
+  int held_tile(const ir::Expr& factor, TileRole role);
   void emit_tile_product(const ir::Call& call);
   std::vector<ir::Expr> sums_of(const ir::For& loop) const;
   size_t zeroed_sums(std::span<const ir::Stmt> stmts) const;

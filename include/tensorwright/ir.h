@@ -250,7 +250,7 @@ enum class Fn : uint8_t {
   kMatI8I8,      // int32 c, rows of 8 int8                                                                (smmla)
   kMatBF16Odd,   // float32 c, rows of 4 bfloat16: kDotBF16Odd of the first two, then of the others        (bfmmla)
   // Tiles: 16 x 16 of c, from 16 rows of a and 16 rows of b, 64 bytes each; a row of b has the terms of 16 columns that
-  // belong together. Only as the whole of what a Store stores.
+  // belong together. Rows of c and a may be fewer, and groups of terms. Only as the whole of what a Store stores.
   kTileBF16,     // float32 c, bfloat16:  c[i, j] + the sum over k and p of a[i, k, p] * b[k, j, p], pairs (tdpbf16ps); docs/semantics.md too
   kTileU8I8,     // int32 c, uint8 a, int8 b, fours: wraps                                                 (tdpbusd)
   kTileI8I8,     // and with int8 a                                                                        (tdpbssd)

@@ -16,7 +16,6 @@
 #include <cstdint>
 
 #include "src/ir/interp_value.h"
-#include "src/ir/typing.h"
 
 namespace tw::ir::interp {
 namespace {
@@ -53,9 +52,9 @@ float dot_to_odd(float c, const Value* a, const Value* b) {
   return to_odd(sum_to_odd(flushed(c), to_odd(sum_to_odd(product(0), product(1)))));
 }
 
-float tile_sum(float c, const Value* a, const Value* b) {
+float tile_sum(float c, const Value* a, const Value* b, int terms) {
   float first = 0, second = 0;
-  for (int j = 0; j < dot_form(Fn::kTileBF16).group; j += 2) {
+  for (int j = 0; j < terms; j += 2) {
     first = add_product(first, a[j].f, b[j].f);
     second = add_product(second, a[j + 1].f, b[j + 1].f);
   }
@@ -64,7 +63,7 @@ float tile_sum(float c, const Value* a, const Value* b) {
 
 }  // namespace
 
-Value dot(Fn fn, Value c, const Value* a, const Value* b) {
+Value dot(Fn fn, int terms, Value c, const Value* a, const Value* b) {
   if (fn == Fn::kDotBF16) {
     float sum = c.f;
     for (int j : {1, 0}) sum = add_product(sum, a[j].f, b[j].f);
@@ -74,18 +73,18 @@ Value dot(Fn fn, Value c, const Value* a, const Value* b) {
   }
   if (fn == Fn::kDotBF16Odd || fn == Fn::kMatBF16Odd) {
     float sum = static_cast<float>(c.f);
-    for (int j = 0; j < dot_form(fn).group; j += 2) sum = dot_to_odd(sum, a + j, b + j);
+    for (int j = 0; j < terms; j += 2) sum = dot_to_odd(sum, a + j, b + j);
     Value out{};
     out.f = sum;
     return out;
   }
   if (fn == Fn::kTileBF16) {
     Value out{};
-    out.f = tile_sum(c.f, a, b);
+    out.f = tile_sum(c.f, a, b, terms);
     return out;
   }
   int64_t sum = c.i;
-  for (int j = 0; j < dot_form(fn).group; j += 2) {
+  for (int j = 0; j < terms; j += 2) {
     const int64_t both = a[j].i * b[j].i + a[j + 1].i * b[j + 1].i;
     sum += fn == Fn::kDotU8I8Sat ? std::clamp<int64_t>(both, INT16_MIN, INT16_MAX) : both;
   }

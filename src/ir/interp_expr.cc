@@ -148,7 +148,7 @@ struct DotCode final : ExprCode {
       right[j] = b->eval(s);
     }
     s.next_lane(lane);
-    return dot(fn, sum, left, right);
+    return dot(fn, form.group, sum, left, right);
   }
 };
 
@@ -259,7 +259,7 @@ ExprPtr Preparation::prepare(const Expr& e) {
         if (is_dot(c.fn)) {
           auto code = std::make_shared<DotCode>();
           code->fn = c.fn;
-          code->form = dot_form(c.fn);
+          code->form = dot_form(c.fn, c.args);
           code->a_lanes = c.args[1].type().lanes;
           code->c = first;
           code->a = expr(c.args[1]);

@@ -28,8 +28,8 @@ BinaryFn pow_function(Type);
 BinaryFn scale_function(Type);
 TernaryFn fma_function(Type);
 
-// c with the products of one group added, as ir.h says of the kDot functions.
-Value dot(Fn, Value c, const Value* a, const Value* b);
+// c with the products of a group of so many terms added, as ir.h says of the kDot functions.
+Value dot(Fn, int terms, Value c, const Value* a, const Value* b);
 
 Value value_of(const IntImm&);
 Value value_of(const FloatImm&, Type);

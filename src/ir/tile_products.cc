@@ -11,7 +11,12 @@ const Call* tile_product(const Stmt& s) {
   return call && is_tile(call->fn) ? call : nullptr;
 }
 
-int rows_of_tile(const Call& product) { return product.args[0].type().lanes / dot_form(product.fn).columns; }
+int rows_of_tile(const Call& product) { return dot_form(product.fn, product.args).rows; }
+
+int groups_of_tile(const Call& product) {
+  const DotForm form = dot_form(product.fn, product.args);
+  return form.group / form.packed;
+}
 
 bool has_tile_product(const Stmt& s) {
   bool found = false;

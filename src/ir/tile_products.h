@@ -9,5 +9,6 @@ namespace tw::ir {
 const Call* tile_product(const Stmt&);
 bool has_tile_product(const Stmt&);  // of an empty one: no
 int rows_of_tile(const Call&);       // of its sums and of the left factor
+int groups_of_tile(const Call&);     // of terms: the rows of the right factor
 
 }  // namespace tw::ir

@@ -97,6 +97,15 @@ DotForm dot_form(Fn fn) {
   return {Type::u(8), Type::i(8), Type::i(32), 4};
 }
 
+DotForm dot_form(Fn fn, const std::vector<Expr>& args) {
+  DotForm form = dot_form(fn);
+  if (!is_tile(fn)) return form;
+  form.rows = std::clamp(args[0].type().lanes / form.columns, 1, form.columns);
+  const int groups = args[1].type().lanes / (form.rows * form.packed);
+  form.group = std::clamp(groups, 1, form.group / form.packed) * form.packed;
+  return form;
+}
+
 std::string name_of(Fn fn) {
   static constexpr const char* kNames[] = {
       "exp",          "log",       "tanh",     "sigmoid",    "erf",          "pow",      "sqrt",         "rsqrt",
@@ -157,9 +166,9 @@ std::string access_fault(const Buffer& buffer, const std::vector<Expr>& at, cons
 namespace {
 
 std::string dot_fault(Fn fn, const std::vector<Expr>& args) {
-  const DotForm form = dot_form(fn);
-  const int n = form.columns, rows = is_tile(fn) ? std::clamp(args[0].type().lanes / n, 1, n) : n;
-  const int sums = n > 0 ? rows * n : args[0].type().lanes, left = n > 0 ? rows : sums, right = n > 0 ? n : sums;
+  const DotForm form = dot_form(fn, args);
+  const int n = form.columns, sums = n > 0 ? form.rows * n : args[0].type().lanes;
+  const int left = n > 0 ? form.rows : sums, right = n > 0 ? n : sums;
   const Type wanted[] = {form.sum.with_lanes(sums), form.left.with_lanes(left * form.group),
                          form.right.with_lanes(right * form.group)};
   // a of one group: it belongs to all of c

@@ -19,15 +19,17 @@ bool is_prefetch(Fn);       // into the first cache, or the second
 struct DotForm {
   Type left, right, sum;
   int group;
-  int columns = 0;  // and as many rows, of a tile no more than those; 0: no matrix, any lanes
+  int columns = 0;  // 0: no matrix, any lanes
   int packed = group;
+  int rows = columns;
   int left_at(int lane, int term) const { return (columns > 0 ? lane / columns : lane) * group + term; }
   int right_at(int lane, int term) const {
     if (columns == 0) return lane * group + term;
     return (term / packed * columns + lane % columns) * packed + term % packed;
   }
 };
-DotForm dot_form(Fn);
+DotForm dot_form(Fn);                                 // of a whole tile
+DotForm dot_form(Fn, const std::vector<Expr>& args);  // of a tile of as many rows and terms as these have
 BinOp operator_of(ReduceOp);
 int lanes_of(const std::vector<Expr>& at);  // the widest
 std::string name_of(BinOp);                 // as the text form writes it: "+", "min", "floormod"

@@ -56,8 +56,7 @@ class Product {
  public:
   Product(const Call& call, Operand sums, Operand left, Operand right)
       : fn_(call.fn),
-        form_(dot_form(call.fn)),
-        rows_(rows_of_tile(call)),
+        form_(dot_form(call.fn, call.args)),
         sums_(std::move(sums)),
         left_(std::move(left)),
         right_(std::move(right)) {}
@@ -65,7 +64,7 @@ class Product {
   Stmt by_rows() const {
     const Var i("i");
     const Stmt row = fn_ == Fn::kTileBF16 ? bfloat_row(i) : byte_row(i);
-    return loop(i, rows_, row);
+    return loop(i, form_.rows, row);
   }
 
  private:
@@ -112,7 +111,6 @@ class Product {
 
   const Fn fn_;
   const DotForm form_;
-  const int rows_;
   const Operand sums_, left_, right_;
 };
 
@@ -129,7 +127,7 @@ class Pass {
   bool has(Fn fn) const { return tiles_ && (fn == Fn::kTileBF16 ? tiles_->bf16 : tiles_->int8); }
 
   Stmt product(const Stmt& s, const Store& st, const Call& c) const {
-    const DotForm form = dot_form(c.fn);
+    const DotForm form = dot_form(c.fn, c.args);
     std::vector<Stmt> all;
     std::vector<Buffer> copies;
     const auto operand = [&](const char* name, const Expr& value, int columns, bool in_place) {

@@ -33,7 +33,8 @@ bool tensor_tile(Maker& m, const Tensor&) {
   });
 }
 
-// C[i, j] = sum over k and p of A[i, k, p] * B[k, j, p], 16 of each but of p, or some more; of rows 12 or 28, too.
+// C[i, j] = sum over k and p of A[i, k, p] * B[k, j, p], 16 of each but of p, or some more; of rows 12 or 28, too, and
+// of terms 12 or 5 groups.
 bool whole_tiles(Maker& m, const Tensor&) {
   struct Shape {
     int64_t packed;
@@ -45,7 +46,7 @@ bool whole_tiles(Maker& m, const Tensor&) {
   const Shape& shape = kShapes[m.random().below(3)];
   const auto some = [&] { return 16 * m.random().one_of<int64_t>({1, 1, 2}); };
   const int64_t rows = m.random().one_of<int64_t>({16, 28, 32, 12}), columns = some(),
-                groups = shape.packed == 2 ? some() : 16;
+                whole = shape.packed == 2 ? some() : 16, groups = m.random().one_of<int64_t>({whole, whole, 12, 5});
   const Facts small{4, 1, 0};
   const Tensor a = m.placeholder({rows, groups, shape.packed}, shape.a, small);
   const Tensor b = m.placeholder({groups, columns, shape.packed}, shape.b, small);

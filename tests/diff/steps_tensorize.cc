@@ -67,20 +67,20 @@ bool own(Stepper& s, const std::string& name) {
 constexpr int64_t kTile = 16;
 
 // Of a tile: as many as divide all of them.
-int64_t rows_of_tile(int64_t all) {
-  int64_t rows = std::min(all, kTile);
-  while (rows > 1 && all % rows != 0) --rows;
-  return rows;
+int64_t part_of_tile(int64_t all) {
+  int64_t part = std::min(all, kTile);
+  while (part > 1 && all % part != 0) --part;
+  return part;
 }
 
-// Axes of 16 columns of sums of 16 groups of terms, or of several such tiles, and no other loops yet.
+// Axes of 16 columns of sums of groups of terms, or of several such tiles, and no other loops yet.
 bool has_whole_tiles(const StageNest& stage) {
   if (stage.data_rank != 2 || stage.reduce_rank != 2 || stage.leaves.size() != 4) return false;
   for (AxisId d = 0; d < 4; ++d) {
     const Axis& axis = stage.axes[static_cast<size_t>(d)];
     if (axis.annotation != Annotation::kNone || !axis.extent.known()) return false;
-    if (d == 3 ? axis.extent.value() > 4 : d > 0 && axis.extent.value() % kTile != 0) return false;
-    if (d == 0 && axis.extent == 0) return false;
+    if (axis.extent == 0 || (d == 1 && axis.extent.value() % kTile != 0) || (d == 3 && axis.extent.value() > 4))
+      return false;
   }
   return true;
 }
@@ -88,10 +88,11 @@ bool has_whole_tiles(const StageNest& stage) {
 bool whole(Stepper& s, const std::string& name) {
   if (!has_whole_tiles(s.stage(name))) return false;
   std::vector<std::string> outer, inner;
-  const int64_t rows = rows_of_tile(s.stage(name).axes[0].extent.value());
+  const auto part_of = [&](size_t axis) { return part_of_tile(s.stage(name).axes[axis].extent.value()); };
+  const int64_t rows = part_of(0), groups = part_of(2);
   for (AxisId d = 0; d < 4; ++d) {
     const Axis axis = s.stage(name).axes[static_cast<size_t>(d)];
-    const int64_t part = d == 0 ? rows : kTile;
+    const int64_t part = d == 0 ? rows : d == 1 ? kTile : groups;
     const bool fits = d == 3 || axis.extent == part;
     if (!fits && !s.may(Split{name, axis.name, Factor(part), {}, Tail::kAuto})) return false;
     if (!fits) outer.push_back(axis.name + ".o");
@@ -100,10 +101,13 @@ bool whole(Stepper& s, const std::string& name) {
   const std::string first = inner[0];
   outer.insert(outer.end(), inner.begin(), inner.end());
   if (!s.may(Reorder{name, outer})) return false;
-  const std::string of_rows = rows < kTile ? ".m" + std::to_string(rows) : "";
+  const auto fewer = [](const char* of, int64_t n) { return n < kTile ? of + std::to_string(n) : ""; };
+  const std::string size = fewer(".m", rows) + fewer(".k", groups);
   for (const char* key : {"amx.bf16", "amx.u8s8", "amx.s8s8"})
-    if (s.may(Tensorize{name, first, key + of_rows})) {
-      s.count(rows < kTile ? "intrinsic of lower tiles" : "intrinsic of tiles");
+    if (s.may(Tensorize{name, first, key + size})) {
+      s.count(groups < kTile ? "intrinsic of tiles of fewer terms"
+              : rows < kTile ? "intrinsic of lower tiles"
+                             : "intrinsic of tiles");
       return true;
     }
   return false;

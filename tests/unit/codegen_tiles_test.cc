@@ -26,21 +26,26 @@ constexpr Kind kKinds[] = {{"tile_bf16", "bfloat16", "bfloat16", "float32", 2},
                            {"tile_u8i8", "uint8", "int8", "int32", 4},
                            {"tile_i8i8", "int8", "int8", "int32", 4}};
 
-// One product after another, of so many rows each; what stands below them stays.
-std::string text_of(const Kind& kind, size_t count, const std::vector<size_t>& rows = {kRows}) {
+struct Size {
+  size_t rows = kRows, groups = kRows;  // of sums; of terms
+};
+
+// One product after another; what stands below them stays.
+std::string text_of(const Kind& kind, size_t count, const std::vector<Size>& sizes = {{}}) {
   const auto number = [](size_t n) { return std::to_string(n); };
   const auto tensor = [&](const std::string& type, size_t elements) {
     return type + "[" + number(count) + ", " + number(elements) + "]";
   };
-  const auto product = [&](size_t m) {
-    const std::string lanes = "lanes(" + number(m * kind.terms()) + ")", row = number(kind.terms()),
-                      sums = "C[t, 0 : " + number(m * kColumns) + "]";
+  const auto product = [&](const Size& size) {
+    const size_t terms = size.groups * kind.packed;
+    const std::string lanes = "lanes(" + number(size.rows * terms) + ")", row = number(terms),
+                      sums = "C[t, 0 : " + number(size.rows * kColumns) + "]";
     const std::string left = lanes + " // " + row + " * " + number(kind.pitch()) + " + " + lanes + " % " + row;
-    return "    " + sums + " = " + kind.fn + "(" + sums + ", A[t, " + left +
-           "], B[t, 0 : " + number(kRows * kind.terms()) + "])\n";
+    return "    " + sums + " = " + kind.fn + "(" + sums + ", A[t, " + left + "], B[t, 0 : " + number(kColumns * terms) +
+           "])\n";
   };
   std::string products;
-  for (const size_t m : rows) products += product(m);
+  for (const Size& size : sizes) products += product(size);
   return "kernel k(A: " + tensor(kind.left, kRows * kind.pitch()) + ", B: " + tensor(kind.right, kRows * kind.terms()) +
          ", S: " + tensor(kind.sum, kSums) + ", C: out " + tensor(kind.sum, kSums) + "):\n  for t in 0.." +
          number(count) + ":\n    C[t, 0 : 256] = S[t, 0 : 256]\n" + products;
@@ -122,7 +127,7 @@ float float_at(const Bytes& bytes, size_t at) {
 }
 
 // Intel's definition of TDPBF16PS, TDPBUSD and TDPBSSD, one sum at a time.
-Bytes defined(const Kind& kind, const std::vector<Bytes>& data, size_t count) {
+Bytes defined(const Kind& kind, const std::vector<Bytes>& data, size_t count, size_t groups = kRows) {
   const Flushing mode;
   Bytes out(count * kSums * 4);
   for (size_t sum = 0; sum < count * kSums; ++sum) {
@@ -131,7 +136,7 @@ Bytes defined(const Kind& kind, const std::vector<Bytes>& data, size_t count) {
     uint32_t integer;
     std::memcpy(&before, &data[2][4 * sum], 4);
     std::memcpy(&integer, &data[2][4 * sum], 4);
-    for (size_t k = 0; k < 16; ++k)
+    for (size_t k = 0; k < groups; ++k)
       for (size_t p = 0; p < kind.packed; ++p) {
         const size_t a = (tile * kRows + i) * kind.pitch() + k * kind.packed + p;
         const size_t b = (tile * kRows + k) * kind.terms() + j * kind.packed + p;
@@ -196,19 +201,46 @@ TEST(Tiles, CompiledOnesAreTheScalarDefinition) {
   if (!Target::host().abilities.tiles) std::printf("no tiles here: the instructions were not run\n");
 }
 
-// Of those the definition has, the first rows.
-TEST(Tiles, LowerOnesAreTheFirstRowsOfWholeOnes) {
+constexpr Size kSmaller[] = {{1, 16}, {5, 16}, {14, 16}, {16, 12}, {14, 10}, {8, 8}, {5, 1}, {1, 15}, {1, 1}, {16, 2}};
+
+// Of sums the first rows, over the first groups of terms.
+Bytes defined(const Kind& kind, const std::vector<Bytes>& data, size_t count, const Size& size) {
+  Bytes out = data[2];
+  const Bytes rows = defined(kind, data, count, size.groups);
+  for (size_t t = 0; t < count; ++t) std::memcpy(&out[t * kSums * 4], &rows[t * kSums * 4], size.rows * 64);
+  return out;
+}
+
+TEST(Tiles, SmallerOnesAreInterpretedAsThatPartOfTheDefinition) {
   if (!has_fma()) GTEST_SKIP() << "skipped: no instruction fuses multiply-adds here";
-  constexpr size_t kAtOnce = 40;
+  constexpr size_t kAtOnce = 20;
   for (const Kind& kind : kKinds)
-    for (const size_t rows : {1, 5, 14}) {
-      std::vector<Bytes> data = random_data(kind, kAtOnce, rows);
-      Bytes expected = data[2];
-      const Bytes whole = defined(kind, data, kAtOnce);
-      for (size_t t = 0; t < kAtOnce; ++t) std::memcpy(&expected[t * kSums * 4], &whole[t * kSums * 4], rows * 64);
-      const ir::Program p = parse(text_of(kind, kAtOnce, {rows}));
-      EXPECT_TRUE(same_values(p.params[3].buffer.element(), expected, run_interpreted(p, data)[3])) << kind.fn << rows;
-      EXPECT_TRUE(same_values(p.params[3].buffer.element(), expected, run_lowered(p, data)[3])) << kind.fn << rows;
+    for (const Size& size : kSmaller) {
+      const std::vector<Bytes> data = random_data(kind, kAtOnce, size.rows);
+      const ir::Program p = parse(text_of(kind, kAtOnce, {size}));
+      EXPECT_TRUE(
+          same_values(p.params[3].buffer.element(), defined(kind, data, kAtOnce, size), run_interpreted(p, data)[3]))
+          << kind.fn << " of " << size.rows << " rows, " << size.groups << " groups";
+    }
+}
+
+// By the instruction where this CPU has it.
+TEST(Tiles, SmallerOnesAreCompiledAsThatPartOfTheDefinition) {
+  if (!has_fma()) GTEST_SKIP() << "skipped: no instruction fuses multiply-adds here";
+  constexpr size_t kAtOnce = 100;
+  for (const Kind& kind : kKinds)
+    for (const Size& size : kSmaller) {
+      const ir::Program p = lower::run_pipeline(lower::cpu_passes(), parse(text_of(kind, kAtOnce, {size})), native());
+      const auto module = build(p, native(), 3);
+      for (size_t done = 0; done < rounds(kAtOnce); done += kAtOnce) {
+        std::vector<Bytes> data = random_data(kind, kAtOnce, done);
+        const Bytes expected = defined(kind, data, kAtOnce, size);
+        std::vector<void*> pointers;
+        for (Bytes& bytes : data) pointers.push_back(bytes.data());
+        ASSERT_EQ(module->kernel()->run(pointers.data()), 0);
+        ASSERT_TRUE(same_values(p.params[3].buffer.element(), expected, data[3]))
+            << kind.fn << " of " << size.rows << " rows, " << size.groups << " groups, tiles from " << done;
+      }
     }
 }
 
@@ -220,16 +252,28 @@ TEST(Tiles, InterpreterIsTheScalarDefinition) { GTEST_SKIP() << "skipped: the de
 
 #if TW_LLVM
 
-// 32 x 32 sums, as four tiles, of 512 terms.
-constexpr const char* kFourTiles = R"(kernel k(A: bfloat16[16384], B: bfloat16[16384], C: out float32[1024]):
-  for i in 0..64:
-    C[i * 16 : 16] = broadcast(0.0, 16)
-  for k in 0..16:
-    C[lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + lanes(512) // 32 * 64 + lanes(512) % 32])
-    C[16 + lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[16 + lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + 32 + lanes(512) // 32 * 64 + lanes(512) % 32])
-    C[512 + lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[512 + lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + 8192 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + lanes(512) // 32 * 64 + lanes(512) % 32])
-    C[528 + lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[528 + lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + 8192 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + 32 + lanes(512) // 32 * 64 + lanes(512) % 32])
-)";
+// Sums in two rows and two columns of tiles, of 16 steps of terms, whose loop may be left out: then they are of one.
+std::string four_tiles(const Size& size = {}, bool loop = true) {
+  const auto number = [](size_t n) { return std::to_string(n); };
+  const auto rows = [&](size_t first, size_t count, size_t columns, size_t pitch) {
+    const std::string lanes = "lanes(" + number(count * columns) + ")", by = number(columns);
+    return number(first) + " + " + lanes + " // " + by + " * " + number(pitch) + " + " + lanes + " % " + by;
+  };
+  const size_t terms = 2 * size.groups;
+  std::string products;
+  for (const size_t i : {0, 1})
+    for (const size_t j : {0, 1}) {
+      const std::string sums = "C[" + rows(i * size.rows * 32 + j * 16, size.rows, 16, 32) + "]";
+      const std::string left = loop ? "k * " + number(terms) + " + " : "",
+                        right = loop ? "k * " + number(size.groups * 64) + " + " : "";
+      products += std::string(loop ? "    " : "  ") + sums + " = tile_bf16(" + sums + ", A[" + left +
+                  rows(i * size.rows * 512, size.rows, terms, 512) + "], B[" + right +
+                  rows(j * 32, size.groups, 32, 64) + "])\n";
+    }
+  return "kernel k(A: bfloat16[16384], B: bfloat16[16384], C: out float32[" + number(size.rows * 64) +
+         "]):\n  for i in 0.." + number(size.rows * 4) + ":\n    C[i * 16 : 16] = broadcast(0.0, 16)\n" +
+         (loop ? "  for k in 0..16:\n" : "") + products;
+}
 
 // The instructions of tiles, a line each, with the registers' numbers; labels and branches between them.
 std::string tile_instructions(const std::string& assembly) {
@@ -254,7 +298,7 @@ std::string tile_instructions(const std::string& assembly) {
 
 // Four loads and four products, no store: the sums stay.
 TEST(Tiles, InnerLoopHoldsTheSums) {
-  const auto module = build(parse(kFourTiles), parse_target("llvm -mcpu=sapphirerapids"), 3);
+  const auto module = build(parse(four_tiles()), parse_target("llvm -mcpu=sapphirerapids"), 3);
   const std::string found = tile_instructions(module->source("asm"));
   const size_t from = found.find("ldtilecfg");
   ASSERT_NE(from, found.npos) << found;
@@ -279,9 +323,9 @@ tilerelease
 }
 
 // The four tiles behind stores of zeros to so many vectors, and of ones to the rest, in the place of the loop.
-std::string behind_zeros(int vectors) {
-  const std::string text = kFourTiles;
-  const size_t loop = text.find("  for i in"), products = text.find("  for k in");
+std::string behind_zeros(int vectors, bool loops = true) {
+  const std::string text = four_tiles({}, loops);
+  const size_t loop = text.find("  for i in"), products = text.find(loops ? "  for k in" : "  C[0 + lanes");
   std::string zeros;
   for (int i = 64; i-- > 0;)  // those of zeros stand before the loop
     zeros += "  C[" + std::to_string(i * 16) + " : 16] = broadcast(" + (i < vectors ? "0.0" : "1.0") + ", 16)\n";
@@ -304,10 +348,10 @@ TEST(Tiles, SumsOfWhichSomeAreNotZeroAreLoaded) {
   }
 }
 
-// Registers have as many rows as one product needs; the next one may need others.
-TEST(Tiles, ProductsOfSeveralHeightsFollowOneAnother) {
+// Registers have as many rows and terms as one product needs; the next one may need others.
+TEST(Tiles, ProductsOfSeveralSizesFollowOneAnother) {
   for (const Kind& kind : kKinds) {
-    const ir::Program p = parse(text_of(kind, 3, {16, 14, 14, 5, 16}));
+    const ir::Program p = parse(text_of(kind, 3, {{16}, {14}, {14, 10}, {14, 10}, {5}, {16, 8}, {16}}));
     std::vector<Bytes> data = random_data(kind, 3, 1);
     if (kind.packed == 2)
       for (size_t i = 0; i < data[0].size(); i += 2) {
@@ -320,21 +364,9 @@ TEST(Tiles, ProductsOfSeveralHeightsFollowOneAnother) {
   }
 }
 
-// Six registers have the sums' rows, two are whole: four sums stay while each factor is loaded once.
+// Six registers have the sums' rows, two are those of right factors: four sums stay while each factor is loaded once.
 TEST(Tiles, LowerSumsStayInRegisters) {
-  std::string text = kFourTiles;
-  for (const auto& [from, to] : {std::pair("lanes(256)", "lanes(224)"),
-                                 {"512 + lanes(224)", "448 + lanes(224)"},
-                                 {"528 + lanes", "464 + lanes"},
-                                 {"C: out float32[1024]", "C: out float32[896]"},
-                                 {"i in 0..64", "i in 0..56"},
-                                 {"lanes(512)", "lanes(448)"},
-                                 {"8192", "7168"}})
-    for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += std::strlen(to))
-      text.replace(at, std::strlen(from), to);
-  for (size_t at = 0; (at = text.find("lanes(448) // 32 * 64 + lanes(448)", at)) != text.npos; ++at)
-    text.replace(at, 34, "lanes(512) // 32 * 64 + lanes(512)");
-  const auto module = build(parse(text), parse_target("llvm -mcpu=sapphirerapids"), 3);
+  const auto module = build(parse(four_tiles({14})), parse_target("llvm -mcpu=sapphirerapids"), 3);
   const std::string found = tile_instructions(module->source("asm"));
   EXPECT_NE(found.find(R"(label
 tileloadd 4
@@ -351,10 +383,44 @@ branch
       << found;
 }
 
+// Four registers are those of sums, two those of left factors.
+TEST(Tiles, SumsOfFewerTermsStayInRegisters) {
+  for (const size_t rows : {size_t{14}, size_t{16}}) {
+    const auto module = build(parse(four_tiles({rows, 12})), parse_target("llvm -mcpu=sapphirerapids"), 3);
+    const std::string found = tile_instructions(module->source("asm"));
+    EXPECT_NE(found.find(R"(label
+tileloadd 4
+tileloadd 6
+tdpbf16ps 6 4 0
+tileloadd 7
+tdpbf16ps 7 4 1
+tileloadd 5
+tdpbf16ps 6 5 2
+tdpbf16ps 7 5 3
+branch
+tilestored 0
+)"),
+              found.npos)
+        << found;
+  }
+}
+
+// A left factor is no right one, though both are the same bytes.
+TEST(Tiles, OfFewerTermsAFactorIsLoadedForEachSide) {
+  const ir::Program p = parse(
+      "kernel k(A: int8[512], C: out int32[256]):\n"
+      "  C[0 : 256] = broadcast(0i32, 256)\n"
+      "  C[0 : 256] = tile_i8i8(C[0 : 256], A[0 : 512], A[0 : 512])\n");
+  std::vector<Bytes> data = {Bytes(512), Bytes(1024, 0)};
+  std::mt19937_64 random(3);
+  for (uint8_t& byte : data[0]) byte = static_cast<uint8_t>(random());
+  EXPECT_TRUE(same_values(ir::Type::i(32), run_interpreted(p, data)[1], run_lowered(p, data)[1]));
+}
+
 // By the instruction where this CPU has it.
 TEST(Tiles, SumsThatBeginAsZeroAreWhatTheInterpreterFinds) {
-  for (int vectors : {32, 63, 64}) {
-    const ir::Program p = parse(behind_zeros(vectors));
+  for (int vectors : {32, 63, 64, -64}) {  // without a loop
+    const ir::Program p = parse(behind_zeros(std::abs(vectors), vectors > 0));
     std::mt19937_64 random(7);
     std::vector<Bytes> data = {Bytes(2 * 16384), Bytes(2 * 16384), Bytes(4 * 1024, 0)};
     for (size_t factor : {size_t{0}, size_t{1}})
@@ -367,7 +433,7 @@ TEST(Tiles, SumsThatBeginAsZeroAreWhatTheInterpreterFinds) {
 }
 
 TEST(Tiles, WithoutThemThereIsNoInstructionOfTheirs) {
-  const ir::Program p = parse(kFourTiles);
+  const ir::Program p = parse(four_tiles());
   const Target without = parse_target("llvm -mcpu=sapphirerapids -mattr=-amx-bf16");
   const auto module = build(lower::run_pipeline(lower::cpu_passes(), p, without), without, 3);
   EXPECT_EQ(module->source("asm").find("tmm"), std::string::npos);

@@ -23,6 +23,24 @@ TEST(Intrins, ShippedOnesHoldFromAnyOutput) {
   EXPECT_EQ(shipped, 13 + 3 * 16);  // those of tiles with 1 to 16 rows
 }
 
+// Too many to be listed: they come about by their names.
+TEST(Intrins, TilesOfFewerTermsHoldFromAnyOutput) {
+  const size_t listed = tensor_intrin_keys().size();
+  for (const char* kind : {"amx.bf16", "amx.u8s8", "amx.s8s8"})
+    for (const char* rows : {"", ".m1", ".m14"})
+      for (const char* terms : {".k1", ".k12", ".k15"}) {
+        const TensorIntrinPtr intrin = find_tensor_intrin(std::string(kind) + rows + terms);
+        ASSERT_TRUE(intrin) << kind << rows << terms;
+        EXPECT_EQ(intrin, find_tensor_intrin(intrin->key));
+        IntrinBodies does = intrin->does;
+        const Status proved = prove_intrin(intrin->op, does);
+        EXPECT_TRUE(proved.ok()) << intrin->key << ": " << proved.error().render();
+      }
+  for (const char* none : {"amx.u8s8.k0", "amx.u8s8.k16", "amx.u8s8.k012", "amx.u8s8.k12.m14", "amx.u8s8.m16.k12"})
+    EXPECT_FALSE(find_tensor_intrin(none)) << none;
+  EXPECT_EQ(tensor_intrin_keys().size(), listed);
+}
+
 // c[i] = old + a[i], or c[i] = a[i]: as the whole of a copy, and as what a sum adds.
 IntrinBodies stores(const Tensor& c, const Tensor& a, const Expr& old) {
   const Var i("i");

@@ -24,7 +24,8 @@ class IntrinsicSteps:
         (uint8 * uint8), "neon_bfdot_4x2" (float32 += bfloat16 * bfloat16, 4 columns of 2, rounded to odd), "neon_smmla_2x2x8" (int32 +=
         int8 * int8, 2 rows and 2 columns of 8), "neon_bfmmla_2x2x4" (the same of bfloat16, of 4, rounded to odd), "amx.bf16" (float32 +=
         bfloat16 * bfloat16, 16 rows and 16 columns of 16 pairs, of which those of the right factor are packed, b[k // 2, j, k % 2]), "amx.u8s8"
-        (int32 += uint8 * int8, of 16 fours), "amx.s8s8" (int8 * int8), and with 1 to 15 rows "amx.bf16.m1" to "amx.bf16.m15" and so on. They run on every target. In a launch: "mma.m16n8k16.bf16" and
+        (int32 += uint8 * int8, of 16 fours), "amx.s8s8" (int8 * int8), with 1 to 15 rows "amx.bf16.m1" to "amx.bf16.m15" and so on, and with 1 to 15 groups of terms
+        "amx.bf16.k1" to "amx.bf16.k15", "amx.bf16.m14.k10" and so on. They run on every target. In a launch: "mma.m16n8k16.bf16" and
         "mma.m16n8k16.f16" (float32 += bfloat16 * bfloat16 or float16 * float16, 16 rows, 8 columns, 16 terms), "mma.m16n8k32.s8" (int32 +=
         int8 * int8, 32 terms), "mma.m16n8k8.tf32" (te.tf32(float32) * te.tf32(float32), 8 terms): products of a warp, whose lanes are threadIdx.x;
         and on sm_90a "wgmma.m64n8k16.bf16" to "wgmma.m64n256k16.bf16" and ".f16" (64 rows, any multiple of 8 columns, 16 terms),

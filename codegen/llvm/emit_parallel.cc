@@ -79,7 +79,11 @@ llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>
     frame_.buffers[buffer.id()] = memory_of(buffer, next(b_.getPtrTy()), outside.align);
     frame_.buffers[buffer.id()].nontemporal = outside.nontemporal;
   }
-  emit_counted_loop(function->getArg(0), function->getArg(1), false, loop);
+  const auto tasks = [&] { emit_counted_loop(function->getArg(0), function->getArg(1), false, loop); };
+  if (begins_tiles(loop.body))
+    with_tiles(loop.body, tasks);
+  else
+    tasks();
   end_function();
   frame_ = outer;
   b_.restoreIP(outer_point);

@@ -19,7 +19,7 @@ BasicBlock* Emitter::block(const char* name) { return BasicBlock::Create(c_, nam
 
 void Emitter::emit(const Stmt& stmt) {
   const OnLineOf here(*this, stmt);
-  if (begins_tiles(stmt)) return emit_with_tiles(stmt);
+  if (begins_tiles(stmt)) return with_tiles(stmt, [&] { emit(stmt); });
   const bool straight = ir::as<ir::Store>(stmt) || ir::as<ir::Seq>(stmt) || ir::as<ir::Evaluate>(stmt);
   if (!straight) frame_.tiles.held.clear();
   ir::match(
@@ -44,9 +44,8 @@ void Emitter::emit(const Stmt& stmt) {
 
 void Emitter::emit_sequence(std::span<const Stmt> stmts) {
   while (!stmts.empty()) {
-    if (const size_t zeros = zeroed_sums(stmts)) {
-      emit_with_zero_sums(stmts[zeros]);
-      stmts = stmts.subspan(zeros + 1);
+    if (const size_t sums = emit_sums(stmts)) {
+      stmts = stmts.subspan(sums);
       continue;
     }
     const auto tile = static_cast<size_t>(tile_of(stmts));
@@ -139,19 +138,15 @@ void Emitter::emit_for(const ir::For& loop) {
     CacheLevel level(*this);
     end = emit(loop.extent);
   }
-  const std::vector<ir::Expr> sums = sums_of(loop);
-  if (!sums.empty()) {
-    frame_.tiles.sums = sums;
-    begin_sums();
-  }
+  std::vector<ir::Expr> sums = sums_of({&loop.body, 1}, &loop.var);
+  const bool keeps = !sums.empty();
+  if (keeps) begin_sums(std::move(sums));
   const std::optional<ir::Var> around = std::exchange(frame_.loop, loop.var);
   llvm::Instruction* latch = emit_counted_loop(index(0), end, extent.has_value(), loop);
   if (extent && around && keeps_registers(loop, *extent, *around))
     latch->setMetadata(llvm::LLVMContext::MD_loop, written_out());
   frame_.loop = around;
-  if (sums.empty()) return;
-  move_sums(llvm::Intrinsic::x86_tilestored64);
-  frame_.tiles.sums.clear();
+  if (keeps) end_sums();
 }
 
 // The fact of a loop that passes.cc writes out.

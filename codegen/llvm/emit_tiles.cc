@@ -6,11 +6,13 @@
 //                                                tdpbf16ps tmm0, tmm1, tmm2
 //                                              tilestored C[t], tmm0; tilerelease
 //
-// The registers are configured around the largest statement that calls nobody: whoever is called may use them, too. A
-// loop keeps the sums that all of its iterations add to. Factors are held, as long as statements follow one another,
-// until others need their registers. Where sums have fewer rows than a register, or left factors fewer terms, some
-// registers are configured to be those of sums, others those of left factors, and the rest is left for right ones. Sums
-// that are made zero right before their loop are made so in registers: a load would wait for the stores.
+// The registers are configured around the largest statement that calls nobody, for whoever is called may use them, too;
+// of tasks that call nobody around all that a thread does: some take less time than this. A loop keeps the sums that
+// all of its iterations add to, and products one after the other keep theirs. Factors are held, as long as statements
+// follow one another, until others need their registers. Where sums have fewer rows than a register, or left factors
+// fewer terms, some registers are configured to be those of sums, others those of left factors, and the rest is left
+// for right ones. Sums that are made zero right before they are added to are made so in registers: a load would wait
+// for the stores.
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -71,17 +73,23 @@ std::optional<std::pair<int64_t, int>> zeros_of(const ir::Store& store) {
   return std::pair(*first, lanes->lanes);
 }
 
-// What a loop does to the tiles that it adds to.
-struct LoopSums {
+// How many statements in front are products of tiles.
+size_t products_in_front(std::span<const Stmt> stmts) {
+  return static_cast<size_t>(std::ranges::find_if_not(stmts, ir::tile_product) - stmts.begin());
+}
+
+// What statements do to the tiles that they add to, once or for each value of a variable.
+struct TileSums {
   std::vector<Expr> tiles;  // loads; of the products in the order of their statements
   bool fine = true;
 
-  explicit LoopSums(const ir::For& loop) {
-    bound_.insert(loop.var.id());
-    ir::walk(loop.body, [&](const Stmt& s) {
-      note(s);
-      return fine;
-    });
+  TileSums(std::span<const Stmt> stmts, const ir::Var* over) {
+    if (over) bound_.insert(over->id());
+    for (const Stmt& stmt : stmts)
+      ir::walk(stmt, [&](const Stmt& s) {
+        note(s);
+        return fine;
+      });
     for (const Expr& tile : tiles) {
       const ir::Load& load = load_of(tile);
       fine = fine && !touched_.contains(load.buffer.id());
@@ -157,7 +165,8 @@ bool Emitter::begins_tiles(const Stmt& stmt) const {
   return has_tiles_ && !frame_.tiles.size && size_of_tiles(stmt) && !calls_others(stmt);
 }
 
-void Emitter::emit_with_tiles(const Stmt& stmt) {
+// What `inside` emits holds no other products than the statement.
+void Emitter::with_tiles(const Stmt& stmt, const std::function<void()>& inside) {
   namespace I = llvm::Intrinsic;
   const auto release = [&] { b_.CreateCall(compat::intrinsic(module_, I::x86_tilerelease, {})); };
   const TileSize size = *size_of_tiles(stmt);
@@ -171,7 +180,7 @@ void Emitter::emit_with_tiles(const Stmt& stmt) {
     b_.CreateBr(outer_way_out);
   }
   frame_.tiles.size = size;
-  emit(stmt);
+  inside();
   frame_.tiles = {};
   frame_.way_out = outer_way_out;
   release();
@@ -272,17 +281,22 @@ void Emitter::emit_tile_product(const ir::Call& call) {
   if (!stays) move_tile(I::x86_tilestored64, sum, tile, kColumns);
 }
 
-// Those that the loop's iterations add to, to stay in registers meanwhile.
-std::vector<Expr> Emitter::sums_of(const ir::For& loop) const {
-  if (!frame_.tiles.size || !frame_.tiles.sums.empty() || !ir::has_tile_product(loop.body)) return {};
-  const LoopSums all(loop);
+// Those that statements add to, once or for each value of a variable, to stay in registers meanwhile.
+std::vector<Expr> Emitter::sums_of(std::span<const Stmt> stmts, const ir::Var* over) const {
+  if (!frame_.tiles.size || !frame_.tiles.sums.empty() || std::ranges::none_of(stmts, ir::has_tile_product)) return {};
+  const TileSums all(stmts, over);
   const auto [first, end] = registers_for(TileRole::kSums);
   int most = end - first;  // one is left for each factor that has the same
   for (const TileRole factor : {TileRole::kLeft, TileRole::kRight}) most -= registers_for(factor).second == end ? 1 : 0;
   return all.fine && std::ssize(all.tiles) <= most ? all.tiles : std::vector<Expr>{};
 }
 
-// How many stores in front do nothing but make the sums of a loop behind them zero, all of them.
+std::vector<Expr> Emitter::sums_in_front(std::span<const Stmt> stmts) const {
+  const auto* loop = stmts.empty() ? nullptr : ir::as<ir::For>(stmts[0]);
+  return loop ? sums_of({&loop->body, 1}, &loop->var) : sums_of(stmts.first(products_in_front(stmts)), nullptr);
+}
+
+// How many stores in front do nothing but make the sums of what adds behind them zero, all of them.
 size_t Emitter::zeroed_sums(std::span<const Stmt> stmts) const {
   std::unordered_set<int64_t> zero;
   size_t count = 0;
@@ -292,9 +306,8 @@ size_t Emitter::zeroed_sums(std::span<const Stmt> stmts) const {
     if (!zeros || !(store->buffer == ir::as<ir::Store>(stmts[0])->buffer)) break;
     for (int i = 0; i < zeros->second; ++i) zero.insert(zeros->first + i);
   }
-  const auto* loop = count > 0 && count < stmts.size() ? ir::as<ir::For>(stmts[count]) : nullptr;
   size_t in_tiles = 0;
-  for (const Expr& tile : loop ? sums_of(*loop) : std::vector<Expr>{}) {
+  for (const Expr& tile : count > 0 ? sums_in_front(stmts.subspan(count)) : std::vector<Expr>{}) {
     const ir::Load& load = load_of(tile);
     const auto rows = ir::lane_rows(load.at[0], kColumns);
     const auto base = ir::as_int(rows->base), stride = ir::as_int(rows->stride);
@@ -307,15 +320,34 @@ size_t Emitter::zeroed_sums(std::span<const Stmt> stmts) const {
   return in_tiles == zero.size() ? count : 0;
 }
 
-void Emitter::emit_with_zero_sums(const Stmt& loop) {
-  frame_.tiles.zero = true;
-  emit(loop);
+// Sums in front that begin as zero, or to which products add that no loop stands around. Gives how many statements that
+// were.
+size_t Emitter::emit_sums(std::span<const Stmt> stmts) {
+  const size_t zeros = zeroed_sums(stmts), products = products_in_front(stmts.subspan(zeros));
+  frame_.tiles.zero = zeros > 0;
+  if (products == 0) {
+    if (zeros > 0) emit(stmts[zeros]);
+    return zeros > 0 ? zeros + 1 : 0;
+  }
+  std::vector<Expr> sums = sums_in_front(stmts.subspan(zeros));
+  if (sums.empty()) return 0;
+  begin_sums(std::move(sums));
+  for (const Stmt& product : stmts.subspan(zeros, products)) emit(product);
+  end_sums();
+  return zeros + products;
 }
 
-void Emitter::begin_sums() {
+void Emitter::begin_sums(std::vector<Expr> sums) {
+  frame_.tiles.held.clear();
+  frame_.tiles.sums = std::move(sums);
   if (!std::exchange(frame_.tiles.zero, false)) return move_sums(llvm::Intrinsic::x86_tileloadd64);
   for (size_t i = 0; i < frame_.tiles.sums.size(); ++i)
     b_.CreateCall(compat::intrinsic(module_, llvm::Intrinsic::x86_tilezero, {}), {tile_number(static_cast<int>(i))});
+}
+
+void Emitter::end_sums() {
+  move_sums(llvm::Intrinsic::x86_tilestored64);
+  frame_.tiles.sums.clear();
 }
 
 void Emitter::move_sums(llvm::Intrinsic::ID instruction) {

@@ -9,6 +9,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,10 +68,10 @@ class Emitter {
     bool operator==(const TileSize&) const = default;
   };
   enum class TileRole { kSums, kLeft, kRight };
-  // Registers of tiles: first the sums of the loop that is emitted, then factors, those used last behind.
+  // Registers of tiles: first the sums of what is emitted, then factors, those used last behind.
   struct TileRegisters {
     std::optional<TileSize> size;  // once registers are configured
-    bool zero = false;             // the sums of the loop that comes next
+    bool zero = false;             // the sums of what comes next
     std::vector<ir::Expr> sums;
     std::vector<HeldTile> held;
   };
@@ -219,7 +220,7 @@ class Emitter {
   // Products of whole tiles (emit_tiles.cc).
   bool calls_others(const ir::Stmt& stmt) const;
   bool begins_tiles(const ir::Stmt& stmt) const;
-  void emit_with_tiles(const ir::Stmt& stmt);
+  void with_tiles(const ir::Stmt& stmt, const std::function<void()>& inside);
   std::optional<TileSize> size_of_tiles(const ir::Stmt& stmt) const;
   llvm::Constant* tile_configuration(TileSize size);
   void move_tile(llvm::Intrinsic::ID instruction, int number, const ir::Expr& tile, int columns);
@@ -228,10 +229,12 @@ class Emitter {
   int free_tile(TileRole role);
   int held_tile(const ir::Expr& factor, TileRole role);
   void emit_tile_product(const ir::Call& call);
-  std::vector<ir::Expr> sums_of(const ir::For& loop) const;
+  std::vector<ir::Expr> sums_of(std::span<const ir::Stmt> stmts, const ir::Var* over) const;
+  std::vector<ir::Expr> sums_in_front(std::span<const ir::Stmt> stmts) const;
   size_t zeroed_sums(std::span<const ir::Stmt> stmts) const;
-  void emit_with_zero_sums(const ir::Stmt& loop);
-  void begin_sums();
+  size_t emit_sums(std::span<const ir::Stmt> stmts);
+  void begin_sums(std::vector<ir::Expr> sums);
+  void end_sums();
   void move_sums(llvm::Intrinsic::ID instruction);
 
   // Tiles that are turned in registers (emit_turned.cc).

@@ -339,6 +339,44 @@ TEST(Tiles, SumsOfZeroBeginInRegisters) {
   EXPECT_EQ(found.find("tileloadd 0"), found.npos) << found;
 }
 
+// One step of terms has no loop: the sums of its products stay, too.
+TEST(Tiles, SumsOfProductsOneAfterTheOtherStay) {
+  const Target target = parse_target("llvm -mcpu=sapphirerapids");
+  const std::string found = tile_instructions(build(parse(behind_zeros(64, false)), target, 3)->source("asm"));
+  EXPECT_NE(found.find(R"(tilezero 0
+tilezero 1
+tilezero 2
+tilezero 3
+tileloadd 4
+tileloadd 5
+tdpbf16ps 5 4 0
+tileloadd 6
+tdpbf16ps 6 4 1
+tileloadd 7
+tdpbf16ps 5 7 2
+tdpbf16ps 6 7 3
+tilestored 0
+tilestored 1
+tilestored 2
+tilestored 3
+tilerelease
+)"),
+            found.npos)
+      << found;
+}
+
+// Tasks are short: to configure registers takes as long.
+TEST(Tiles, RegistersAreConfiguredAroundAllTasks) {
+  std::string text = text_of(kKinds[1], 8);
+  text.replace(text.find("0..8:"), 5, "0..8 parallel:");
+  const Target target = parse_target("llvm -mcpu=sapphirerapids");
+  const auto module = build(lower::run_pipeline(lower::cpu_passes(), parse(text), target), target, 3);
+  const std::string found = tile_instructions(module->source("asm"));
+  EXPECT_LT(found.find("ldtilecfg"), found.find("label")) << found;
+  EXPECT_GT(found.find("tilerelease"), found.rfind("tilestored")) << found;
+  EXPECT_LT(found.find("branch\n", found.find("tilestored")), found.find("tilerelease")) << found;
+}
+
 TEST(Tiles, SumsOfWhichSomeAreNotZeroAreLoaded) {
   const Target target = parse_target("llvm -mcpu=sapphirerapids");
   for (int vectors : {32, 63}) {  // two whole tiles of four; all but a vector

@@ -50,7 +50,11 @@ constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register who
 Registers registers_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target,
                        const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;
-  if (dot && dot->is_tile()) return {has.tiles->registers, 1, 30, dot->rows, dot->lanes, true};
+  if (dot && dot->is_tile()) {
+    constexpr int64_t kSums = 4;  // registers that are theirs, where tiles have fewer terms than rows hold
+    const bool whole = dot->group * dot->left.bytes() == has.tiles->row_bytes;
+    return {has.tiles->registers, 1, whole ? 30 : kSums, dot->rows, dot->lanes, true};
+  }
   if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows, dot->lanes};
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;

@@ -39,6 +39,28 @@ int64_t rows_of_tile(int64_t most, int64_t rows) {
   return 0;
 }
 
+// As many groups of terms as divide all of them, where whole tiles do not.
+Dot of_terms(Dot dot, int64_t terms) {
+  constexpr int64_t kFewest = 4;
+  if (!dot.is_tile() || terms % dot.packed != 0) return dot;
+  for (int64_t groups = dot.group / dot.packed; groups >= kFewest; --groups)
+    if (terms / dot.packed % groups == 0) {
+      dot.group = groups * dot.packed;
+      break;
+    }
+  return dot;
+}
+
+// Whether tiles of fewer terms are faster than dot products of vectors, which need no copy of their sums: in cycles of
+// a tile with these rows, as an Intel Xeon was seen to take them.
+bool saves_cycles(const Dot& dot, int64_t terms) {
+  constexpr double kStep = 16, kOfSums = 90, kOfSumsAndRows = 200;
+  const double row_of_a_group = dot.left.is_float() ? 2 : 0.5;
+  const auto rows = static_cast<double>(dot.rows), groups = static_cast<double>(terms / dot.packed),
+             steps = static_cast<double>(terms / dot.group);
+  return rows * groups * row_of_a_group - steps * kStep >= (dot.in_place ? kOfSums : kOfSumsAndRows);
+}
+
 // What whole instructions leave is added by single elements, at the cost of many in one of them: terms in vectors along
 // the lanes, columns not.
 constexpr int64_t kTermsOfOneLeft = 8, kColumnsOfOneLeft = 32;
@@ -119,10 +141,18 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
     const bool both = columns_left && terms_left && dot.rows > 1;
     return !both && leaves_little(columns, dot.lanes, kColumnsOfOneLeft) ? std::optional(dot) : std::nullopt;
   };
+  const auto with_terms = [&](const Dot& whole) -> std::optional<Dot> {
+    const std::optional<Dot> at_ends = with_ends(of_terms(whole, terms.extent));
+    std::optional<Dot> taken = at_ends ? with_rows(*at_ends) : std::nullopt;
+    if (!taken || taken->group == whole.group) return taken;
+    taken->intrin += ".k" + std::to_string(taken->group / taken->packed);
+    // What is packed for few rows alone takes the time, and less of it in the wider panels of vectors.
+    const bool packs_most = left.bits == 8 && row.extent < whole.rows && !graph.at(roles.vectors.source).param;
+    return !packs_most && saves_cycles(*taken, roles.terms) ? taken : std::nullopt;
+  };
   for (const Dot& dot : kDots) {
     if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum) continue;
-    const std::optional<Dot> at_ends = with_ends(dot);
-    if (std::optional<Dot> taken = at_ends ? with_rows(*at_ends) : std::nullopt) return taken;
+    if (const std::optional<Dot> taken = with_terms(dot)) return taken;
   }
   return std::nullopt;
 }

@@ -46,7 +46,7 @@ def conv2d(types):
     ("llvm -mcpu=znver4", S8S8, "avx512_vnni_s8s8_16x4", "avx512_vnni_s8s8_16x4"),
     ("llvm -mcpu=alderlake", U8S8, "avx_vnni_dot_8x4", "avx_vnni_dot_8x4"),
     ("llvm -mcpu=alderlake", S8S8, "avx_vnni_s8s8_8x4", "avx_vnni_s8s8_8x4"),
-    ("llvm -mcpu=sapphirerapids", U8S8, "amx.u8s8", "avx512_vnni_dot_16x4"),
+    ("llvm -mcpu=sapphirerapids", U8S8, "amx.u8s8", "amx.u8s8.m14.k8"),
     ("llvm -mcpu=sapphirerapids", BF16, "amx.bf16", "amx.bf16.m14")])
 def test_the_instruction_is_chosen(target, types, products, convolutions):
     for output, expected in ((matmul(types), products), (dense(types), products), (conv2d(types), convolutions)):
@@ -84,6 +84,11 @@ def product(types, m, n, k, param, turned):
     (V1, S8S8, (33, 1001, 1024), True, "neon_smmla_2x2x8"), (V1, S8S8, (33, 71, 130), False, "neon_smmla_2x2x8"),
     (V1, S8S8, (33, 1001, 1023), True, "neon_smmla_2x2x8"), (V1, BF16, (33, 71, 131), False, "neon_bfmmla_2x2x4"),
     ("llvm -mcpu=sapphirerapids", U8S8, (197, 1000, 1024), True, "amx.u8s8"),
+    ("llvm -mcpu=sapphirerapids", U8S8, (197, 1000, 1000), True, "amx.u8s8.k10"),
+    ("llvm -mcpu=sapphirerapids", U8S8, (8, 1000, 1000), True, "amx.u8s8.m8.k10"),
+    ("llvm -mcpu=sapphirerapids", U8S8, (8, 1000, 1000), False, "avx512_vnni_dot_16x4"),  # packing takes the time
+    ("llvm -mcpu=sapphirerapids", U8S8, (1024, 1024, 96), True, "avx512_vnni_dot_16x4"),  # so few terms are added sooner
+    ("llvm -mcpu=sapphirerapids", BF16, (1024, 1024, 48), True, "amx.bf16.k12"),
     ("llvm -mcpu=sapphirerapids", U8S8, (197, 1000, 1023), True, "avx512_vnni_dot_16x4"),
     ("llvm -mcpu=sapphirerapids", BF16, (197, 1001, 1024), False, "amx.bf16")])
 def test_sizes_that_leave_ends(target, types, size, param, instruction):

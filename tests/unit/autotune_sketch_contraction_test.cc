@@ -315,14 +315,20 @@ TEST(SketchContraction, TilesOfBrainFloats) {
   expect_right_tiles(narrow(64, 80, 96, "bfloat16", "bfloat16", "float32"));
 }
 TEST(SketchContraction, TilesOfFewerRows) { expect_right_tiles(narrow(42, 64, 128, "uint8", "int8", "int32")); }
+TEST(SketchContraction, TilesOfFewerTerms) {
+  expect_right_tiles(narrow(32, 64, 200, "uint8", "int8", "int32"));
+  expect_right_tiles(narrow(37, 70, 200, "int8", "int8", "int32", false));
+  expect_right_tiles(narrow(42, 32, 40, "bfloat16", "bfloat16", "float32"));
+}
 
 // Bytes in windows of 3 x 3, padded, NHWC; of strides 1 and 2.
 TEST(SketchContraction, TilesOfRowsOfAWindow) {
-  for (const int64_t stride : {1, 2}) {
-    const Tensor X = te::placeholder({1, 10, 14, 64}, "uint8", "X"),
-                 W = te::placeholder({3, 3, 64, 32}, "int8", "W", te::Placeholder{.param = true});
-    expect_right_tiles({X, W, te::ops::conv2d(X, W, {.stride = {stride}, .padding = {1}, .out_dtype = "int32"})});
-  }
+  for (const int64_t stride : {1, 2})
+    for (const int64_t channels : {64, 48}) {
+      const Tensor X = te::placeholder({1, 10, 14, channels}, "uint8", "X"),
+                   W = te::placeholder({3, 3, channels, 32}, "int8", "W", te::Placeholder{.param = true});
+      expect_right_tiles({X, W, te::ops::conv2d(X, W, {.stride = {stride}, .padding = {1}, .out_dtype = "int32"})});
+    }
 }
 TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 128, 38, "bfloat16", "bfloat16", "float32")); }
 

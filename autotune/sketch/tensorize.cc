@@ -2,6 +2,7 @@
 //
 //   for lane in 0..16: for q in 0..4: C[i, lane] += A[i, q] * W[q, lane]      ==>      one instruction
 #include <algorithm>
+#include <cmath>
 
 #include "autotune/sketch/contraction.h"
 #include "src/ir/simplify.h"
@@ -53,12 +54,14 @@ Dot of_terms(Dot dot, int64_t terms) {
 
 // Whether tiles of fewer terms are faster than dot products of vectors, which need no copy of their sums: in cycles of
 // a tile with these rows, as an Intel Xeon was seen to take them.
-bool saves_cycles(const Dot& dot, int64_t terms) {
-  constexpr double kStep = 16, kOfSums = 90, kOfSumsAndRows = 200;
+bool saves_cycles(const Dot& dot, int64_t terms, int64_t columns) {
+  constexpr double kStep = 16, kCopyOfRow = 6.5, kRest = 90, kRestOfPacked = 160;
   const double row_of_a_group = dot.left.is_float() ? 2 : 0.5;
-  const auto rows = static_cast<double>(dot.rows), groups = static_cast<double>(terms / dot.packed),
-             steps = static_cast<double>(terms / dot.group);
-  return rows * groups * row_of_a_group - steps * kStep >= (dot.in_place ? kOfSums : kOfSumsAndRows);
+  const auto count = [](int64_t n, int64_t by) { return std::ceil(static_cast<double>(n) / static_cast<double>(by)); };
+  const double rows = count(dot.rows, 1), steps = count(terms, dot.group);
+  const double saved = rows * count(terms, dot.packed) * row_of_a_group - steps * kStep;
+  if (dot.in_place) return saved >= kRest;
+  return saved - rows * steps * kCopyOfRow / count(columns, dot.lanes) >= kRestOfPacked;
 }
 
 // What whole instructions leave is added by single elements, at the cost of many in one of them: terms in vectors along
@@ -147,8 +150,9 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
     if (!taken || taken->group == whole.group) return taken;
     taken->intrin += ".k" + std::to_string(taken->group / taken->packed);
     // What is packed for few rows alone takes the time, and less of it in the wider panels of vectors.
-    const bool packs_most = left.bits == 8 && row.extent < whole.rows && !graph.at(roles.vectors.source).param;
-    return !packs_most && saves_cycles(*taken, roles.terms) ? taken : std::nullopt;
+    const bool few_rows = taken->rows < whole.rows && row.extent < 2 * whole.rows;
+    const bool packs_most = left.bits == 8 && few_rows && !graph.at(roles.vectors.source).param;
+    return !packs_most && saves_cycles(*taken, roles.terms, columns) ? taken : std::nullopt;
   };
   for (const Dot& dot : kDots) {
     if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum) continue;

@@ -88,6 +88,7 @@ def product(types, m, n, k, param, turned):
     ("llvm -mcpu=sapphirerapids", U8S8, (8, 1000, 1000), True, "amx.u8s8.m8.k10"),
     ("llvm -mcpu=sapphirerapids", U8S8, (8, 1000, 1000), False, "avx512_vnni_dot_16x4"),  # packing takes the time
     ("llvm -mcpu=sapphirerapids", U8S8, (1024, 1024, 96), True, "avx512_vnni_dot_16x4"),  # so few terms are added sooner
+    ("llvm -mcpu=sapphirerapids", U8S8, (2048, 32, 264), True, "avx512_vnni_dot_16x4"),  # rows are copied for two tiles
     ("llvm -mcpu=sapphirerapids", BF16, (1024, 1024, 48), True, "amx.bf16.k12"),
     ("llvm -mcpu=sapphirerapids", U8S8, (197, 1000, 1023), True, "avx512_vnni_dot_16x4"),
     ("llvm -mcpu=sapphirerapids", BF16, (197, 1001, 1024), False, "amx.bf16")])

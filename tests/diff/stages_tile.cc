@@ -45,8 +45,9 @@ bool whole_tiles(Maker& m, const Tensor&) {
                                   {2, Type::bf16(), Type::bf16(), Type::f(32)}};
   const Shape& shape = kShapes[m.random().below(3)];
   const auto some = [&] { return 16 * m.random().one_of<int64_t>({1, 1, 2}); };
-  const int64_t rows = m.random().one_of<int64_t>({16, 28, 32, 12}), columns = some(),
-                whole = shape.packed == 2 ? some() : 16, groups = m.random().one_of<int64_t>({whole, whole, 12, 5});
+  const int64_t rows = m.random().one_of<int64_t>({16, 28, 32, 12, 16}), columns = some(),
+                whole = shape.packed == 2 ? some() : 16,
+                groups = m.random().one_of<int64_t>({whole, whole, whole, 12, 5});
   const Facts small{4, 1, 0};
   const Tensor a = m.placeholder({rows, groups, shape.packed}, shape.a, small);
   const Tensor b = m.placeholder({groups, columns, shape.packed}, shape.b, small);

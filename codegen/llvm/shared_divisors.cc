@@ -77,10 +77,12 @@ Value* divide(Value* x, const Inverse& by, unsigned lanes, llvm::BinaryOperator*
 
 void replace(llvm::BinaryOperator* division, const Inverse& by, unsigned lanes) {
   std::vector<Value*> quotients;
+  // Lanes that nobody loaded may have no value, on which no branch may depend.
+  Value* dividend = llvm::IRBuilder<>(division).CreateFreeze(division->getOperand(0));
   for (unsigned first = 0; first < lanes_of(*division); first += lanes) {
     std::vector<int> places(lanes);
     std::iota(places.begin(), places.end(), static_cast<int>(first));
-    Value* x = division->getOperand(0);
+    Value* x = dividend;
     if (lanes_of(*division) > lanes) x = llvm::IRBuilder<>(division).CreateShuffleVector(x, places);
     quotients.push_back(divide(x, by, lanes, division));
   }

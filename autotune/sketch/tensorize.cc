@@ -2,9 +2,9 @@
 //
 //   for lane in 0..16: for q in 0..4: C[i, lane] += A[i, q] * W[q, lane]      ==>      one instruction
 #include <algorithm>
-#include <cmath>
 
 #include "autotune/sketch/contraction.h"
+#include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -57,8 +57,8 @@ Dot of_terms(Dot dot, int64_t terms) {
 bool saves_cycles(const Dot& dot, int64_t terms, int64_t columns) {
   constexpr double kStep = 16, kCopyOfRow = 6.5, kRest = 90, kRestOfPacked = 160;
   const double row_of_a_group = dot.left.is_float() ? 2 : 0.5;
-  const auto count = [](int64_t n, int64_t by) { return std::ceil(static_cast<double>(n) / static_cast<double>(by)); };
-  const double rows = count(dot.rows, 1), steps = count(terms, dot.group);
+  const auto count = [](int64_t n, int64_t by) { return static_cast<double>(ir::ceil_div(n, by)); };
+  const auto rows = static_cast<double>(dot.rows), steps = count(terms, dot.group);
   const double saved = rows * count(terms, dot.packed) * row_of_a_group - steps * kStep;
   if (dot.in_place) return saved >= kRest;
   return saved - rows * steps * kCopyOfRow / count(columns, dot.lanes) >= kRestOfPacked;

@@ -83,7 +83,7 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
-  if (target.abilities.scaling && target.abilities.vector_bits == kFullRegister)
+  if (target.abilities.scaling && target.abilities.vector_bits == kFullRegister)  // of AVX-512 alone it was measured
     passes.addPass(SharedDivisorsPass(target.lanes(32)));
   if (target.abilities.vector_registers <= kFewRegisters)
     passes.addPass(TakeTurnsPass(target.abilities.vector_bits));  // last: instructions are emitted as they stand

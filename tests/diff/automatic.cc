@@ -66,7 +66,7 @@ void take_candidate(Random& random, Sample& sample, const Target& target) {
 Sample draw_pair(uint64_t seed, int devices) {
   Random random(seed ^ 0xA07);
   if (!random.chance(kShare)) return draw(seed, devices);
-  Sample sample = draw_expression({seed, 0, {}, {}});
+  Sample sample = draw_expression({seed, 0, {}, {}, devices});
   if (!has_task(sample)) return draw(seed, devices);
   try {
     take_candidate(random, sample,

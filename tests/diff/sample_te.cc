@@ -50,7 +50,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"planes", 8, planes},
       {"tile", 6, tensor_tile},
       {"whole tiles", 8, whole_tiles},
-      {"tiles of warps", 44, tiles_of_warps},
+      {"tiles of warps", 44, tiles_of_warps, true},
       {"short sum", 5, short_sum},
       {"vectors", 5, vectors},
       {"stock", 10, stock},
@@ -72,12 +72,13 @@ const std::vector<Type>& main_types() {
   return types;
 }
 
-const StageKind& pick_kind(Random& random) {
+const StageKind& pick_kind(Random& random, bool devices) {
+  const auto weight = [&](const StageKind& kind) { return kind.on_devices && !devices ? 0 : kind.weight; };
   int64_t all = 0;
-  for (const StageKind& kind : stage_kinds()) all += kind.weight;
+  for (const StageKind& kind : stage_kinds()) all += weight(kind);
   int64_t at = random.below(all);
   for (const StageKind& kind : stage_kinds())
-    if ((at -= kind.weight) < 0) return kind;
+    if ((at -= weight(kind)) < 0) return kind;
   return stage_kinds().front();
 }
 
@@ -178,7 +179,7 @@ Tensor Maker::like(const Tensor& t) {
 
 void Maker::add_stage() {
   for (;;) {
-    const StageKind& kind = pick_kind(random_);
+    const StageKind& kind = pick_kind(random_, recipe_.devices > 0);
     const size_t before = made_.size();
     if (!kind.draw(*this, source())) continue;
     if (made_.size() > before) features_.insert(std::string("stage ") + kind.name);

@@ -31,6 +31,7 @@ struct StageKind {
   const char* name;
   int weight;
   bool (*draw)(Maker&, const Tensor&);  // false: does not apply, and nothing was defined
+  bool on_devices = false;              // for Steps that devices have, not drawn where no schedule is one for them
 };
 const std::vector<StageKind>& stage_kinds();
 

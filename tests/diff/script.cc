@@ -179,11 +179,9 @@ std::string targets(const Sample& sample) {
 }
 
 json recipe_json(const Sample& sample) {
-  return {{"seed", sample.recipe.seed},
-          {"stages", sample.recipe.stages},
-          {"extents", sample.recipe.extents},
-          {"cut", sample.recipe.cut},
-          {"steps", support::parse_json<json>(schedule::to_json(sample.steps))}};
+  return {{"seed", sample.recipe.seed},       {"stages", sample.recipe.stages},
+          {"extents", sample.recipe.extents}, {"cut", sample.recipe.cut},
+          {"devices", sample.recipe.devices}, {"steps", support::parse_json<json>(schedule::to_json(sample.steps))}};
 }
 
 }  // namespace
@@ -229,7 +227,7 @@ Result<Sample> read_script(const std::string& path) {
   if (!saved.is_object() || !saved.contains("steps")) return refuse("has a recipe that cannot be read");
   Sample sample;
   try {
-    sample = draw_expression({saved["seed"], saved["stages"], saved["extents"], saved["cut"]});
+    sample = draw_expression({saved["seed"], saved["stages"], saved["extents"], saved["cut"], saved["devices"]});
   } catch (const json::exception&) {
     return refuse("has a recipe that cannot be read");
   }

@@ -3,7 +3,7 @@
 //   tw-fuzz --pairs 100000 --seed 7
 //   tw-fuzz --replay build/fuzz/seed-7000000123.py
 //   tw-fuzz --oracle aarch64 --cpu neoverse-n1 --pairs 1000
-//   tw-fuzz --oracle aarch64 --each-cpu --pairs 20000
+//   tw-fuzz --oracle aarch64 --each-cpu --devices 0 --pairs 20000
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>

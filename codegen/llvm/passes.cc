@@ -37,7 +37,7 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr int kFewRegisters = 16, kFullRegister = 512;
+constexpr int kFewRegisters = 16;
 
 // What an iteration has stored and the next one loads, as of a running sum, stays in a register: a load of what has
 // just been stored takes longer than the sum. Other loops are not looked at, for that takes time.
@@ -83,8 +83,7 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
-  if (target.abilities.scaling && target.abilities.vector_bits == kFullRegister)  // of AVX-512 alone it was measured
-    passes.addPass(SharedDivisorsPass(target.lanes(32)));
+  if (target::divides_slowly(target)) passes.addPass(SharedDivisorsPass(target.lanes(32)));
   if (target.abilities.vector_registers <= kFewRegisters)
     passes.addPass(TakeTurnsPass(target.abilities.vector_bits));  // last: instructions are emitted as they stand
   return passes;

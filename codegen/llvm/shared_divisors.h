@@ -15,7 +15,7 @@ namespace tw::codegen {
 // around x / d, and then y is x / d rounded (P. Markstein, Computation of elementary functions on the IBM RISC
 // System/6000 processor, IBM J. Res. Develop. 34, 1990), as long as nothing on the way is too large or too small. d
 // tells by itself, and y tells of the rest: of a NaN, an infinity, a zero and what is small one falls short. For
-// registers of 512 bits, of which a division takes ten cycles and this four (an Intel Xeon with AMX).
+// CPUs that divide slowly (src/target/abilities.h).
 class SharedDivisorsPass : public llvm::PassInfoMixin<SharedDivisorsPass> {
  public:
   explicit SharedDivisorsPass(int lanes) : lanes_(lanes) {}

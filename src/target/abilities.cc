@@ -125,6 +125,11 @@ bool adds_one_offset(const Target& target) {
   return row != std::end(kArchitectures) && row->one_offset && !target.abilities.masks;
 }
 
+bool divides_slowly(const Target& target) {
+  const bool of_amd = target.has("sse4a");     // and of nobody else
+  return target.abilities.scaling && !of_amd;  // AVX-512's registers
+}
+
 }  // namespace tw::target
 
 namespace tw {

@@ -40,6 +40,7 @@
 #include "te/shipped_intrins.h"
 
 #include "src/ir/group_products.h"
+#include "te/intrin_names.h"
 #include "tensorwright/te_functions.h"
 
 namespace tw::te {
@@ -98,11 +99,6 @@ struct TileKind {
   ir::Fn fn;
   int packed;
   const char *left, *right, *out;
-
-  std::string key(int rows, int groups) const {
-    const auto fewer = [](const char* of, int n) { return n == kTile ? "" : of + std::to_string(n); };
-    return name + fewer(".m", rows) + fewer(".k", groups);
-  }
 };
 constexpr TileKind kTileKinds[] = {{"amx.bf16", ir::Fn::kTileBF16, 2, "bfloat16", "bfloat16", "float32"},
                                    {"amx.u8s8", ir::Fn::kTileU8I8, 4, "uint8", "int8", "int32"},
@@ -128,7 +124,7 @@ TensorIntrin tile(const TileKind& kind, int m, int groups) {
   };
   const Expr value = ir::call(kind.fn, {ir::load(c.buffer(), elements(m, n)), ir::load(a.buffer(), packs(m, groups)),
                                         ir::load(b.buffer(), packs(groups, n))});
-  return made(kind.key(m, groups).c_str(), c, ir::store(c.buffer(), elements(m, n), value));
+  return made(tile_intrin(kind.name, m, groups).c_str(), c, ir::store(c.buffer(), elements(m, n), value));
 }
 
 TensorIntrin warp(const ir::WarpProduct& p) {
@@ -143,6 +139,11 @@ TensorIntrin warp(const ir::WarpProduct& p) {
 }
 
 }  // namespace
+
+std::string tile_intrin(const std::string& whole, int rows, int groups) {
+  const auto fewer = [](const char* of, int n) { return n == kTile ? "" : of + std::to_string(n); };
+  return whole + fewer(".m", rows) + fewer(".k", groups);
+}
 
 std::vector<TensorIntrin> shipped_intrins() {
   std::vector<TensorIntrin> all = {
@@ -170,7 +171,7 @@ std::optional<TensorIntrin> shipped_tile_of_fewer_terms(const std::string& key) 
   for (const TileKind& kind : kTileKinds)
     for (int m = 1; m <= kTile; ++m)
       for (int groups = 1; groups < kTile; ++groups)
-        if (kind.key(m, groups) == key) return tile(kind, m, groups);
+        if (tile_intrin(kind.name, m, groups) == key) return tile(kind, m, groups);
   return std::nullopt;
 }
 

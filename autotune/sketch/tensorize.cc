@@ -7,6 +7,7 @@
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "te/intrin_names.h"
 
 namespace tw::autotune::sketch {
 
@@ -123,7 +124,6 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
     if (dot.rows == 1) return dot;
     if (dot.is_tile()) {
       const int64_t rows = rows_of_tile(dot.rows, row.extent);
-      if (rows > 0 && rows < dot.rows) dot.intrin += ".m" + std::to_string(rows);
       if (rows > 0) dot.rows = rows;
       dot.in_place = !packs_rows;
     }
@@ -148,7 +148,6 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
     const std::optional<Dot> at_ends = with_ends(of_terms(whole, terms.extent));
     std::optional<Dot> taken = at_ends ? with_rows(*at_ends) : std::nullopt;
     if (!taken || taken->group == whole.group) return taken;
-    taken->intrin += ".k" + std::to_string(taken->group / taken->packed);
     // What is packed for few rows alone takes the time, and less of it in the wider panels of vectors.
     const bool few_rows = taken->rows < whole.rows && row.extent < 2 * whole.rows;
     const bool packs_most = left.bits == 8 && few_rows && !graph.at(roles.vectors.source).param;
@@ -156,7 +155,12 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
   };
   for (const Dot& dot : kDots) {
     if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum) continue;
-    if (const std::optional<Dot> taken = with_terms(dot)) return taken;
+    std::optional<Dot> taken = with_terms(dot);
+    if (!taken) continue;
+    if (taken->is_tile())
+      taken->intrin =
+          te::tile_intrin(dot.intrin, static_cast<int>(taken->rows), static_cast<int>(taken->group / taken->packed));
+    return taken;
   }
   return std::nullopt;
 }

@@ -104,6 +104,14 @@ Status not_bound(const StageNest& stage, const char* step, AxisId axis) {
          << describe(stage, axis) << "split it before, and bind one part";
 }
 
+Status plain(const StageNest& stage, const char* step, AxisId axis, const char* note) {
+  const Annotation annotation = stage.axes[axis].annotation;
+  if (annotation == Annotation::kNone) return Unit{};
+  const char* article = annotation == Annotation::kUnrolled ? "an " : "a ";
+  return refuse(step, std::string("axis must be a plain loop, not ") + article + to_string(annotation) + " one")
+         << describe(stage, axis) << note;
+}
+
 Result<int64_t> number(const char* step, const char* field, const Factor& factor) {
   constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
   if (factor.value < 1 && factor.is_reference())

@@ -26,6 +26,8 @@ Result<AxisId> leaf(const StageNest&, const char* step, const std::string& axis)
 Result<AxisId> free_leaf(const StageNest&, const char* step, const std::string& axis);
 // A loop that is an index of a device is nothing else besides.
 Status not_bound(const StageNest&, const char* step, AxisId axis);
+// A loop without an annotation; the note says what is done before one is given.
+Status plain(const StageNest&, const char* step, AxisId axis, const char* note);
 // The number that a Factor stands for.
 Result<int64_t> number(const char* step, const char* field, const Factor&);
 

@@ -36,9 +36,8 @@ Result<LoopNest> apply(const LoopNest& nest, const Bind& step) {
     return with_hint(refuse(step.kName, "thread must be one of " + join(names) + ", not " + step.thread), step.thread,
                      names);
   }
-  if (loop.annotation != Annotation::kNone)
-    return refuse(step.kName, "axis must be a plain loop, not a " + to_string(loop.annotation) + " one")
-           << describe(nest.stage(stage), axis) << "a loop is bound, vectorized, unrolled or parallel";
+  TW_TRY([[maybe_unused]] Unit is_plain,
+         plain(nest.stage(stage), step.kName, axis, "a loop is bound, vectorized, unrolled or parallel"));
   if (loop.reduction && is_block(*index))
     return refuse(step.kName, "a loop of a reduction must not be bound to " + step.thread + ", as " + loop.name + " is")
            << describe(nest.stage(stage), axis) << "blocks share no partial results"

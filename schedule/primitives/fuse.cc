@@ -24,10 +24,9 @@ Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
   if (a.reduction != b.reduction)
     return refuse(Fuse::kName, "axes must be all data axes or all reduction axes, not " + a.name + " and " + b.name)
            << describe(stage) << "a loop over both would have to begin a new sum in its middle";
-  for (AxisId axis : {outer, inner})
-    if (stage.axes[axis].annotation != Annotation::kNone)
-      return refuse(Fuse::kName, "axis must be a plain loop, not a " + to_string(stage.axes[axis].annotation) + " one")
-             << describe(stage, axis) << "fuse before you annotate";
+  for (AxisId axis : {outer, inner}) {
+    TW_TRY([[maybe_unused]] Unit is_plain, plain(stage, Fuse::kName, axis, "fuse before you annotate"));
+  }
   const bool known = a.extent.known() && b.extent.known();
   int64_t product = 0;
   if (known && (__builtin_mul_overflow(a.extent.value(), b.extent.value(), &product) || product > kLargestExtent))

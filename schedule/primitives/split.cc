@@ -45,10 +45,7 @@ Result<LoopNest> apply(const LoopNest& nest, const Split& step) {
   const char* field = step.factor ? "factor" : "nparts";
   auto given = size_of(nest, step.kName, field, step.factor ? *step.factor : *step.nparts);
   if (!given.ok()) return std::move(given).error() << describe(nest.stage(stage), axis);
-  Annotation annotation = nest.stage(stage).axes[axis].annotation;
-  if (annotation != Annotation::kNone)
-    return refuse(step.kName, "axis must be a plain loop, not a " + to_string(annotation) + " one")
-           << describe(nest.stage(stage), axis) << "split before you annotate";
+  TW_TRY([[maybe_unused]] Unit is_plain, plain(nest.stage(stage), step.kName, axis, "split before you annotate"));
   if (step.tail == Tail::kNone)
     return refuse(step.kName, "tail must be auto, guard, mask, peel, pad or shift_inward, not none");
   const Extent factor = step.factor ? given->extent : 0, parts = step.nparts ? given->extent : 0;

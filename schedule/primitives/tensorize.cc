@@ -29,9 +29,8 @@ Result<LoopNest> apply(const LoopNest& nest, const Tensorize& step) {
                   " on are one statement already; tvm refuses two "
                   "such loops when it lowers"
            << "tensorize " + nest.stage(stage).axes[before].name + " again to give it another intrinsic";
-  if (nest.stage(stage).axes[axis].annotation != Annotation::kNone)
-    return refuse(step.kName, "axis must be a plain loop, not " + to_string(nest.stage(stage).axes[axis].annotation))
-           << describe(nest.stage(stage), axis) << "the loops from the axis on are replaced by one statement";
+  TW_TRY([[maybe_unused]] Unit is_plain,
+         plain(nest.stage(stage), step.kName, axis, "the loops from the axis on are replaced by one statement"));
   LoopNest next = nest;
   next.edit(stage).tensorized = {axis, intrin, nest.steps_applied()};
   return next;

@@ -21,10 +21,9 @@ Result<LoopNest> apply(const LoopNest& nest, const Tile& step) {
   if (x == y) return refuse(step.kName, "x and y must be two loops, not " + step.x + " twice") << describe(before);
   TW_TRY(const Size x_factor, size_of(nest, step.kName, "x_factor", step.x_factor));
   TW_TRY(const Size y_factor, size_of(nest, step.kName, "y_factor", step.y_factor));
-  for (AxisId axis : {x, y})
-    if (before.axes[axis].annotation != Annotation::kNone)
-      return refuse(step.kName, "axis must be a plain loop, not a " + to_string(before.axes[axis].annotation) + " one")
-             << describe(before, axis) << "tile before you annotate";
+  for (AxisId axis : {x, y}) {
+    TW_TRY([[maybe_unused]] Unit is_plain, plain(before, step.kName, axis, "tile before you annotate"));
+  }
   if (step.tail == Tail::kNone)
     return refuse(step.kName, "tail must be auto, guard, mask, peel, pad or shift_inward, not none");
   if (step.tail == Tail::kPad) {

@@ -40,7 +40,7 @@ std::optional<Solved> solve(const Guard& guard, const Var& var, const Bounds& in
       const Interval values = scaled(interval_of(t.atom, inner), t.factor);
       if (of == Inner::kAll ? values.hi == Interval::kPosInf : values.lo == Interval::kNegInf) return std::nullopt;
       out.rest.add_constant(of == Inner::kAll ? values.hi : values.lo);
-    } else if (within(t.atom, known)) {
+    } else if (!uses_var(t.atom, var) && within(t.atom, known)) {
       out.rest.add(t.atom, t.factor);
     } else {
       return std::nullopt;

@@ -20,6 +20,7 @@
 #include "autotune/sketch/contraction_rule.h"
 #include "schedule/loop_nest.h"
 #include "schedule/placement.h"
+#include "src/target/abilities.h"
 
 namespace tw::autotune::sketch {
 
@@ -183,6 +184,7 @@ bool Contraction::streams() const {
 std::vector<std::string> Contraction::distances() const {
   std::vector<std::string> values = {"[4096,1]", "[4096,2]", "[0,1]"};
   if (k_.target.abilities.tiles) std::swap(values[0], values[1]);
+  if (target::reads_ahead(k_.target) && axis(roles_.rows).extent == 1) std::swap(values[0], values[2]);
   return values;
 }
 

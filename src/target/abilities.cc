@@ -126,9 +126,10 @@ bool adds_one_offset(const Target& target) {
 }
 
 bool divides_slowly(const Target& target) {
-  const bool of_amd = target.has("sse4a");     // and of nobody else
-  return target.abilities.scaling && !of_amd;  // AVX-512's registers
+  return target.abilities.scaling && !target.cpu.starts_with("znver");  // registers of AVX-512
 }
+
+bool reads_ahead(const Target& target) { return target.cpu == "znver5"; }
 
 }  // namespace tw::target
 

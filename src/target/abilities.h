@@ -21,4 +21,9 @@ bool adds_one_offset(const Target&);
 // of it take: ten cycles for four on an Intel Xeon. An EPYC of family 26 needs two and a half.
 bool divides_slowly(const Target&);
 
+// Whether a core that reads memory once, in order, gets it as fast as it comes: asking for lines before they are needed
+// then takes time. An EPYC of family 26 reads a row of weights at 104 GB/s, and at 76 where it asks, which an Intel
+// Xeon must.
+bool reads_ahead(const Target&);
+
 }  // namespace tw::target

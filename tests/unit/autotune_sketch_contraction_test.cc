@@ -1,6 +1,7 @@
 // Automatic spaces of contractions: what is claimed, and that random candidates compute right.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "autotune/sketch/sketch.h"
@@ -342,6 +343,20 @@ TEST(SketchContraction, BrainFloatsThatLeaveEnds) {
 }
 TEST(SketchContraction, TilesThatLeaveEnds) {
   expect_right_tiles(narrow(37, 70, 128, "uint8", "int8", "int32", false));
+}
+
+TEST(SketchContraction, RowsOfWeightsAreFetchedAheadWhereTheCoreDoesNot) {
+  const auto fetches = [](int rows, const char* target) {
+    const Tensor sums = narrow(rows, 14336, 4096, "bfloat16", "bfloat16", "float32").back();
+    const auto steps = default_schedule({sums}, Target::parse(target).value_or_throw()).steps();
+    return std::ranges::any_of(
+        steps, [](const schedule::Step& step) { return std::holds_alternative<schedule::Prefetch>(step.kind); });
+  };
+  EXPECT_TRUE(fetches(1, "llvm -mcpu=sapphirerapids"));
+  EXPECT_TRUE(fetches(1, "llvm -mcpu=cooperlake"));
+  EXPECT_FALSE(fetches(1, "llvm -mcpu=znver5"));
+  EXPECT_TRUE(fetches(2, "llvm -mcpu=znver5"));
+  EXPECT_FALSE(fetches(64, "llvm -mcpu=cooperlake"));
 }
 
 }  // namespace

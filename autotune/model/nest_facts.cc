@@ -261,7 +261,9 @@ class StageReader {
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;
     const bool partial = access.store && sums_across();
     if (a.hoisted || (access.store && f_.reduces)) f_.registers += each * (partial ? vectors(f_.lanes) : 1);
-    if (!a.hoisted && a.along && !access.store) f_.registers += vectors(f_.lanes) * window.waiting;
+    if (!a.hoisted && a.along && !access.store) f_.registers += vectors(f_.lanes);
+    f_.waiting += vectors(f_.lanes) * (window.held - 1);
+    f_.windows = std::max(f_.windows, window.count);
     if (!a.hoisted && lanes.held > 1) f_.registers += each * lanes.held / lanes.all;
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);
@@ -313,8 +315,9 @@ class StageReader {
 
   // A window that slides, x[v + kw] with both loops in the body: a vector that a tap has read waits for the next.
   struct Window {
-    double waiting = 1;  // vectors
-    double read = 1;     // share of the reads that are loads
+    double held = 1;   // vectors
+    double read = 1;   // share of the reads that are loads
+    double count = 1;  // that the body reads one after the other, x[v + kw, kh]
   };
   Window window_of(const AccessView& access) const {
     Window most;
@@ -325,9 +328,16 @@ class StageReader {
         const int64_t step = byte_stride(access, view_.loops[a]), tap = byte_stride(access, view_.loops[b]);
         if (tap == 0 || step < tap || step % tap != 0 || step >= tap * view_.loops[b].extent) continue;
         const double met = (extent(a) - 1) * static_cast<double>(step / tap) + extent(b);
-        if (extent(a) > most.waiting) most = {extent(a), met / (extent(a) * extent(b))};
+        const double reads = extent(a) * extent(b);
+        if (extent(a) > most.held) most = {extent(a), met / reads, reads_in_body(access) / reads};
       }
     return most;
+  }
+  double reads_in_body(const AccessView& access) const {
+    double reads = 1;
+    for (size_t l = 0; l < std::min(view_.loops.size(), shape_.tensorized); ++l)
+      if (slides(access, l)) reads *= extent(l);
+    return reads;
   }
   bool slides(const AccessView& access, size_t l) const {
     return shape_.in_body(view_, l) && &view_.loops[l] != shape_.vector && view_.loops[l].extent > 1 &&

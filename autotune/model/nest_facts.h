@@ -39,6 +39,7 @@ struct StageFacts {
   double tensorized = 0;                                 // points of one statement of an intrinsic; 0: none
   double body = 1;                                       // points of the code that is repeated: vectorized and unrolled
   double accumulators = 0, registers = 0;                // vectors that are live in the innermost loop
+  double waiting = 0, windows = 1;                       // beside them those of windows; how many of these the body has
   double arithmetic = 0, loads = 0, stores = 0;          // instructions executed
   double joins = 0;                                      // of the arithmetic, what joins the lanes of sums
   double inner_extent = 1, outer_reduction = 1, inner_reduction = 1;

@@ -15,6 +15,7 @@ constexpr double kHertz = 4e9;       // all estimates' clock
 constexpr double kMostlyFed = 5;     // cycles until a sum takes its next term: 8 sums do not keep two pipes busy
 constexpr double kEntry = 12;        // cycles to start a loop and to leave it: pointers, first sums, a missed branch
 constexpr double kIteration = 1;     // least cycles of one iteration
+constexpr double kReordered = 3;     // registers that another order of the instructions saves
 constexpr double kLaunch = 4e-6;     // seconds to wake threads and to wait for the last
 constexpr double kWays = 8;          // lines of one set of L1
 constexpr double kCrowded = 3;       // times as many, beyond which no more is lost
@@ -30,10 +31,11 @@ constexpr double kOverlap = 0.25;    // share of the lesser terms that the large
 
 double busy_cycles(const StageFacts& f, const Machine& machine) {
   const double arithmetic = f.arithmetic / machine.rates.issue;
-  // What does not fit into registers is stored and loaded again in each iteration.
+  // What does not fit into registers is stored and loaded again in each iteration, what waits there in each window.
   const double excess = std::max(0.0, f.registers + 2 - machine.vector_registers);
+  const double waits = std::clamp(f.registers + f.waiting - kReordered - machine.vector_registers, 0.0, f.waiting);
   const double bodies = f.points / f.body;
-  return (arithmetic + 2 * excess * bodies) * (f.conditional ? kMasked : 1);
+  return (arithmetic + (2 * excess + f.windows * waits) * bodies) * (f.conditional ? kMasked : 1);
 }
 
 // Of lines that share a set: a part of each is stored, or read as a column's, and the rest is met when they are gone.

@@ -63,6 +63,27 @@ TEST(Facts, OfAPaddedStageVectorsAreWhole) {
   EXPECT_EQ(facts_of(s, S::view_stages(s.nest()), machine).stages.front().arithmetic, 8 * 2);
 }
 
+// Windows of 3x3 that slide over eight columns of channels, all taps in the code.
+TEST(Facts, VectorsOfAWindowWaitForItsNextTap) {
+  const te::Tensor X = te::placeholder({10, 10, 48}, "float32", "X"), W = te::placeholder({3, 3, 48}, "float32", "W");
+  const te::IterVar kh = te::reduce_axis(0, 3, "kh"), kw = te::reduce_axis(0, 3, "kw");
+  S::Schedule s({te::compute(
+      {8, 8, 48},
+      [&](te::Var i, te::Var j, te::Var k) { return te::sum(X(i + kh, j + kw, k) * W(kh, kw, k), {kh, kw}); }, "Y")});
+  s.apply(S::Reorder{"Y", {"i", "kh", "kw", "j", "k"}});
+  s.apply(S::Vectorize{"Y", "k"});
+  for (const char* loop : {"j", "kw"}) s.apply(S::Unroll{"Y", loop});
+  const Machine machine = machine_of_target("llvm -mcpu=x86-64-v4", 1);
+  const StageFacts one = facts(s, machine);
+  EXPECT_EQ(one.registers, 8 * 3 + 3 + 3) << "sums, a vector of X, one of W";
+  EXPECT_EQ(one.waiting, 7 * 3);
+  EXPECT_EQ(one.windows, 1);
+  s.apply(S::Unroll{"Y", "kh"});
+  const StageFacts three = facts(s, machine);
+  EXPECT_EQ(three.waiting, 7 * 3);
+  EXPECT_EQ(three.windows, 3);
+}
+
 TEST(Facts, ThreadsShareWhatEachOfThemReads) {
   const Machine machine = machine_of_target("llvm -mcpu=x86-64-v4", 2);
   const auto shared = [&](const std::vector<std::string>& tasks) {

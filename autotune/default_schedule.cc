@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kThreads = 4;  // of a machine that nobody has named
 constexpr int64_t kL3 = 16 << 20;
-constexpr int kRounds = 3;       // over all knobs
+constexpr int kRounds = 12;      // over all knobs, at most
 constexpr double kAlike = 0.03;  // what estimates of a device do not tell apart: the milder one stays
 constexpr double kWorth = 0.12;  // what they may be wrong by about processors that have no block, and banks
 constexpr int kMostPairs = 64;   // values of two knobs that are tried together

@@ -68,17 +68,14 @@ void Emitter::begin_kernel(const ir::Program& program) {
 
 namespace {
 
-// Vectors of a known length are SVE's then, and lanes left out by a mask are a predicate. By its models of Neoverse
-// cores LLVM 19 loads the vectors of all terms of a tile before their products, and has no registers left.
+// Vectors of a known length are SVE's then, and lanes left out by a mask are a predicate.
 void fix_vector_length(llvm::Module& module, const Target& target) {
   constexpr int kGranule = 128;
   if (target.sve_bits == 0) return;
   const auto times = static_cast<unsigned>(target.sve_bits / kGranule);
-  for (llvm::Function& function : module) {
-    if (function.isDeclaration()) continue;
-    function.addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(module.getContext(), times, times));
-    if (target.sve_bits > kGranule) function.addFnAttr("tune-cpu", "a64fx");
-  }
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration())
+      function.addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(module.getContext(), times, times));
 }
 
 // Debuggers and profilers walk the stack through a kernel, by .eh_frame; and a process that admits indirect branches to

@@ -7,6 +7,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
@@ -181,9 +182,23 @@ void without_maxnum(llvm::Module& module) {
   }
 }
 
+// The core for which LLVM orders instructions. By its models of some out-of-order cores it loads the vectors of all
+// terms of a tile before their products, and has no registers left: by those of Neoverse cores where vectors are SVE's,
+// by those of kryo and of ThunderX where they are NEON's. Such cores find an order of their own.
+void choose_order(llvm::Module& module, const llvm::TargetMachine& machine, const Target& target) {
+  constexpr int kNeonBits = 128;
+  if (!machine.getTargetTriple().isAArch64()) return;
+  const llvm::MCSchedModel& model = machine.getMCSubtargetInfo()->getSchedModel();
+  const bool in_order = model.hasInstrSchedModel() && !model.isOutOfOrder();
+  const char* core = target.sve_bits > kNeonBits ? "a64fx" : in_order ? nullptr : "neoverse-v1";
+  for (llvm::Function& function : module)
+    if (core && !function.isDeclaration()) function.addFnAttr("tune-cpu", core);
+}
+
 }  // namespace
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, const Target& target, int opt_level) {
+  choose_order(module, machine, target);
   if (opt_level > 0) run_passes(module, machine, target);
   without_maxnum(module);
   avoid_faults(module, target);

@@ -53,6 +53,16 @@ def test_odd_shapes_keep_the_pipes_busy(shape, core):
 
 
 @needs_llvm
+@pytest.mark.parametrize("cpu", ["thunderx2t99", "thunderx3t110", "kryo", "carmel", "ampere1b", "apple-m1", "neoverse-v2"])
+def test_sums_stay_in_registers_whatever_llvm_knows_of_the_core(cpu):
+    """By its models of some it would load all vectors of a tile first."""
+    bytes_by_bytes = ("uint8", "int8", "int32")
+    for tensors in (mca.matmul(257, 513, 512), mca.matmul(256, 256, 256, ("float64",) * 3), mca.matmul(512, 512, 512, bytes_by_bytes)):
+        loops = mca.loops(tw.build(tensors, target=f"llvm -mtriple=aarch64-linux-gnu -mcpu={cpu}").source("asm"))
+        assert [loop.instructions for loop in loops if loop.stack > 0] == []
+
+
+@needs_llvm
 @pytest.mark.parametrize("core", CORES)
 def test_three_channels_keep_the_pipes_busy(core):
     """No quad of neighbours is a register of factors."""

@@ -1,5 +1,6 @@
 #include "tests/diff/trial.h"
 
+#include "src/ir/verify.h"
 #include "src/lower/pipeline.h"
 
 namespace tw::diff {
@@ -43,7 +44,9 @@ std::string means_the_definition(Trial& t, const ir::Program& program, const ir:
 Trial trial_for(const Trial& t, const Target& target, const char* oracle) {
   Trial other = t;
   other.lowered = lower::run_pipeline(lower::passes_for(t.scheduled, lower::cpu_passes()), t.scheduled, target);
-  std::string text = means_the_definition(other, other.lowered, {.max_steps = kMostStoresEmulated});
+  const Status valid = ir::verify(other.lowered);
+  std::string text = valid.ok() ? means_the_definition(other, other.lowered, {.max_steps = kMostStoresEmulated})
+                                : valid.error().render();
   if (text.empty()) text = lowered_wild(other);
   if (!text.empty()) other.finding = {oracle, "lowered: " + text};
   return other;

@@ -1,11 +1,13 @@
 // The extents that explanations, features and the tuner's bound go by are those of the derived program: where all of
 // them are numbers and each attached stage is read once, unconditionally, at sums of axes; elsewhere views estimate.
-// Where a reader leaves out a part of its own region, which views do not know, the program computes no more than they
-// say. What the threads of a device compute together they do not know either: views are of hosts.
+// Where a reader leaves out a part of its own region, or begins within a line of a fused loop, which views do not know,
+// the program computes no more than they say. What the threads of a device compute together they do not know either:
+// views are of hosts.
 #include "tests/diff/extents.h"
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "schedule/bounds.h"
 #include "schedule/nest_view.h"
@@ -45,10 +47,27 @@ bool leaves_out(const schedule::StageBounds& bounds) {
   return std::ranges::any_of(bounds.needed, [](const schedule::Needed& part) { return !!part.from || !!part.to; });
 }
 
-// Whether a reader of the stage, or of one around it, leaves out a part of its region.
-bool narrowed(const Placement& placed, const schedule::NestBounds& bounds, int i) {
+// Whether a part of a fused loop is shifted inward: how far from the end of a line it begins, which views do not know.
+bool shifts_fused(const schedule::StageNest& stage) {
+  std::unordered_set<schedule::AxisId> fused;
+  for (const schedule::Relation& relation : stage.relations) {
+    if (const auto* fuse = std::get_if<schedule::FuseRelation>(&relation)) {
+      fused.insert(fuse->fused);
+      continue;
+    }
+    const auto& split = std::get<schedule::SplitRelation>(relation);
+    if (!fused.contains(split.parent)) continue;
+    if (split.tail == ir::Tail::kShiftInward) return true;
+    fused.insert({split.outer, split.inner});
+  }
+  return false;
+}
+
+// Whether views know of a reader of the stage, or of one around it, no more than a region around its own: it leaves out
+// a part, or is shifted.
+bool narrowed(const LoopNest& nest, const Placement& placed, const schedule::NestBounds& bounds, int i) {
   for (int at = placed.parent[i]; at != schedule::kNone; at = placed.parent[at])
-    if (leaves_out(bounds.stages[at])) return true;
+    if (leaves_out(bounds.stages[at]) || shifts_fused(nest.stage(at))) return true;
   return false;
 }
 
@@ -84,7 +103,7 @@ std::string extents_differ(const schedule::Schedule& s) {
   for (const schedule::StageView& view : all) views[view.stage] = &view;
   for (const schedule::StageView& view : all) {
     if (!placed->live(view.stage) || !exact(nest, *placed, bounds, views, view.stage)) continue;
-    const auto compare = narrowed(*placed, bounds, view.stage) ? no_less : same_loops;
+    const auto compare = narrowed(nest, *placed, bounds, view.stage) ? no_less : same_loops;
     const std::string found = compare(nest.stage(view.stage), bounds.stages[view.stage], view);
     if (!found.empty()) return found;
   }

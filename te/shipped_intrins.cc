@@ -140,8 +140,8 @@ TensorIntrin warp(const ir::WarpProduct& p) {
 
 }  // namespace
 
-std::string tile_intrin(const std::string& whole, int rows, int groups) {
-  const auto fewer = [](const char* of, int n) { return n == kTile ? "" : of + std::to_string(n); };
+std::string tile_intrin(const std::string& whole, int64_t rows, int64_t groups) {
+  const auto fewer = [](const char* of, int64_t n) { return n == kTile ? "" : of + std::to_string(n); };
   return whole + fewer(".m", rows) + fewer(".k", groups);
 }
 

@@ -327,8 +327,8 @@ class StageReader {
         if (a == b || !slides(access, a) || !slides(access, b)) continue;
         const int64_t step = byte_stride(access, view_.loops[a]), tap = byte_stride(access, view_.loops[b]);
         if (tap == 0 || step < tap || step % tap != 0 || step >= tap * view_.loops[b].extent) continue;
-        const int64_t taps = step / tap;  // further on, the next window
-        const double met = (extent(a) - 1) * static_cast<double>(taps) + extent(b);
+        const int64_t stride = step / tap;
+        const double met = (extent(a) - 1) * static_cast<double>(stride) + extent(b);
         const double reads = extent(a) * extent(b);
         if (extent(a) > most.held) most = {extent(a), met / reads, reads_in_body(access) / reads};
       }

@@ -157,9 +157,7 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
     if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum) continue;
     std::optional<Dot> taken = with_terms(dot);
     if (!taken) continue;
-    if (taken->is_tile())
-      taken->intrin =
-          te::tile_intrin(dot.intrin, static_cast<int>(taken->rows), static_cast<int>(taken->group / taken->packed));
+    if (taken->is_tile()) taken->intrin = te::tile_intrin(dot.intrin, taken->rows, taken->group / taken->packed);
     return taken;
   }
   return std::nullopt;

@@ -184,7 +184,8 @@ void without_maxnum(llvm::Module& module) {
 
 // The core for which LLVM orders instructions. By its models of some out-of-order cores it loads the vectors of all
 // terms of a tile before their products, and has no registers left: by those of Neoverse cores where vectors are SVE's,
-// by those of kryo and of ThunderX where they are NEON's. Such cores find an order of their own.
+// by those of kryo and of ThunderX, and where it has none (carmel), where they are NEON's. What finds an order of its
+// own takes this one; a core of which LLVM knows that it does not keeps its model.
 void choose_order(llvm::Module& module, const llvm::TargetMachine& machine, const Target& target) {
   constexpr int kNeonBits = 128;
   if (!machine.getTargetTriple().isAArch64()) return;

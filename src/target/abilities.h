@@ -1,4 +1,5 @@
-// What the features of an architecture mean for those who make code: a table for each architecture.
+// What the features of an architecture mean for those who make code, a table for each architecture, and what cores were
+// measured to do.
 #pragma once
 
 #include <string>

@@ -47,18 +47,18 @@ bool leaves_out(const schedule::StageBounds& bounds) {
   return std::ranges::any_of(bounds.needed, [](const schedule::Needed& part) { return !!part.from || !!part.to; });
 }
 
-// Whether a part of a fused loop is shifted inward: how far from the end of a line it begins, which views do not know.
+// Whether a part of a part of a fused loop is shifted inward: how far from the end of a line it begins, which views do
+// not know.
 bool shifts_fused(const schedule::StageNest& stage) {
-  std::unordered_set<schedule::AxisId> fused;
+  std::unordered_set<schedule::AxisId> fused, parts;
   for (const schedule::Relation& relation : stage.relations) {
     if (const auto* fuse = std::get_if<schedule::FuseRelation>(&relation)) {
       fused.insert(fuse->fused);
       continue;
     }
     const auto& split = std::get<schedule::SplitRelation>(relation);
-    if (!fused.contains(split.parent)) continue;
-    if (split.tail == ir::Tail::kShiftInward) return true;
-    fused.insert({split.outer, split.inner});
+    if (parts.contains(split.parent) && split.tail == ir::Tail::kShiftInward) return true;
+    if (fused.contains(split.parent) || parts.contains(split.parent)) parts.insert({split.outer, split.inner});
   }
   return false;
 }

@@ -227,7 +227,8 @@ Result<Sample> read_script(const std::string& path) {
   if (!saved.is_object() || !saved.contains("steps")) return refuse("has a recipe that cannot be read");
   Sample sample;
   try {
-    sample = draw_expression({saved["seed"], saved["stages"], saved["extents"], saved["cut"], saved["devices"]});
+    sample = draw_expression(
+        {saved.at("seed"), saved.at("stages"), saved.at("extents"), saved.at("cut"), saved.at("devices")});
   } catch (const json::exception&) {
     return refuse("has a recipe that cannot be read");
   }

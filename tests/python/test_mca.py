@@ -59,7 +59,7 @@ def test_sums_stay_in_registers_whatever_llvm_knows_of_the_core(cpu):
     bytes_by_bytes = ("uint8", "int8", "int32")
     for tensors in (mca.matmul(257, 513, 512), mca.matmul(256, 256, 256, ("float64",) * 3), mca.matmul(512, 512, 512, bytes_by_bytes)):
         loops = mca.loops(tw.build(tensors, target=f"llvm -mtriple=aarch64-linux-gnu -mcpu={cpu}").source("asm"))
-        assert [loop.instructions for loop in loops if loop.stack > 0] == []
+        assert loops and [loop.instructions for loop in loops if loop.stack > 0] == []
 
 
 @needs_llvm

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "python/bind/arrays.h"
 #include "python/bind/device_arrays.h"
 #include "python/bind/packed.h"
 #include "src/runtime/extents.h"
@@ -21,7 +22,7 @@ std::vector<int> numpy_type_numbers(ir::Type type) {
   std::vector<int> numbers;
   // By name, so that NumPy decides which C type has these bits; "longlong" is the other 64-bit integer.
   const std::string name = ir::to_string(type);
-  if (type == ir::Type::bf16()) return numbers;  // registered by ml_dtypes, if at all: the checked path
+  if (type == ir::Type::bf16() || type.is_float8()) return numbers;  // where ml_dtypes registers them, see below
   numbers.push_back(py::dtype(name).num());
   if (name == "int64") numbers.push_back(py::dtype("longlong").num());
   if (name == "uint64") numbers.push_back(py::dtype("ulonglong").num());
@@ -55,6 +56,16 @@ dlpack::DataType in_dlpack(ir::Type type) {
     return type.is_int() ? dlpack::kInt : dlpack::kUInt;
   };
   return {code(), bits, 1};
+}
+
+// Whether a NumPy type that a library has registered, as ml_dtypes does, is this one. A number is given once.
+bool is_registered_as(ir::Type type, int number, PyObject* descriptor) {
+  constexpr int kRegistered = 256;  // and above
+  if (number < kRegistered) return false;
+  static auto* const known = new std::unordered_map<int, std::optional<ir::Type>>;  // under the GIL
+  const auto [found, is_new] = known->try_emplace(number);
+  if (is_new) found->second = type_of(py::reinterpret_borrow<py::dtype>(descriptor));
+  return found->second == type;
 }
 
 // Whether a gradient is asked for of the array: then its library keeps it from others.
@@ -131,11 +142,16 @@ bool FastCall::take_array(const Expected& expected, PyObject* object, Array& arr
     array = {packed.view.data, reinterpret_cast<const py::ssize_t*>(packed.view.shape.data())};
     return true;
   }
-  if (!py::detail::npy_api::get().PyArray_Check_(object)) return false;
+  if (!py::detail::npy_api::get().PyArray_Check_(object)) {
+    const dlpack::ExchangeApi* library = exchange_of(Py_TYPE(object));
+    dlpack::Device device = {};
+    return library != nullptr && take_tensor(expected, *library, object, array, device) &&
+           (device.type == dlpack::kCpu || device.type == dlpack::kCudaHost);
+  }
   const auto* given = py::detail::array_proxy(object);
   const auto* type = py::detail::array_descriptor_proxy(given->descr);
   if (type->byteorder == '>') return false;
-  bool known = false;
+  bool known = expected.type_numbers.empty() && is_registered_as(expected.dtype, type->type_num, given->descr);
   for (const int number : expected.type_numbers) known |= type->type_num == number;
   if (!known || given->nd != static_cast<int>(expected.shape.size())) return false;
   if (expected.written && !(given->flags & py::detail::npy_api::NPY_ARRAY_WRITEABLE_)) return false;
@@ -159,19 +175,24 @@ bool FastCall::take_device_array(const Expected& expected, PyObject* object, Arr
     return of_one(nullptr, given.ordinal);
   }
   const dlpack::ExchangeApi* library = exchange_of(Py_TYPE(object));
-  if (library == nullptr || requires_grad(object)) return false;
+  dlpack::Device device = {};
+  return library != nullptr && take_tensor(expected, *library, object, array, device) &&
+         (device.type == dlpack::kCuda || device.type == dlpack::kCudaManaged) && of_one(library, device.id);
+}
+
+bool FastCall::take_tensor(const Expected& expected, const dlpack::ExchangeApi& library, PyObject* object, Array& array,
+                           dlpack::Device& device) const {
+  if (requires_grad(object)) return false;
   dlpack::Tensor tensor;
-  if (library->look(object, &tensor) != 0) {
+  if (library.look(object, &tensor) != 0) {
     PyErr_Clear();  // the checked path asks again, and says what
     return false;
   }
-  const bool there = tensor.device.type == dlpack::kCuda || tensor.device.type == dlpack::kCudaManaged;
-  if (!there || !(tensor.dtype == expected.in_dlpack) || tensor.ndim != static_cast<int>(expected.shape.size()))
-    return false;
+  device = tensor.device;
+  if (!(tensor.dtype == expected.in_dlpack) || tensor.ndim != static_cast<int>(expected.shape.size())) return false;
   array = {static_cast<char*>(tensor.data) + tensor.byte_offset, reinterpret_cast<const py::ssize_t*>(tensor.shape),
            reinterpret_cast<const py::ssize_t*>(tensor.strides), 0, expected.item};
-  return of_one(library, tensor.device.id) &&
-         reinterpret_cast<uintptr_t>(array.data) % static_cast<size_t>(expected.item) == 0;
+  return reinterpret_cast<uintptr_t>(array.data) % static_cast<size_t>(expected.item) == 0;
 }
 
 bool FastCall::take_scalar(ir::Type type, PyObject* object, runtime::ScalarValue& value) const {

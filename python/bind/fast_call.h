@@ -1,6 +1,6 @@
-// The fast path of a call: NumPy arrays, packed arrays and plain numbers that are exactly what the kernel expects are
-// taken without an allocation or a Python call; of a device's function DeviceArrays, and arrays of one library that has
-// DLPack's C functions, such as PyTorch.
+// The fast path of a call: NumPy arrays, packed arrays, arrays of a library that has DLPack's C functions, such as
+// PyTorch, and plain numbers that are exactly what the kernel expects are taken without an allocation or a Python call;
+// of a device's function DeviceArrays, and such arrays of one library.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -73,6 +73,9 @@ class FastCall {
   bool take_all(const pybind11::args& given, Memory& memory, const TakeArray& take_array) const;
   bool take_array(const Expected&, PyObject* object, Array& array) const;
   bool take_device_array(const Expected&, PyObject* object, Array& array, Owner& owner) const;
+  // Of a library that has DLPack's C functions; `device` is where it lies.
+  bool take_tensor(const Expected&, const dlpack::ExchangeApi&, PyObject* object, Array& array,
+                   dlpack::Device& device) const;
   bool take_scalar(ir::Type, PyObject* object, runtime::ScalarValue& value) const;
   bool read_off_scalars(const Arrays&, Memory&, uint32_t known) const;
   bool has_shape(const Expected&, Array&, const Memory&) const;

@@ -2,8 +2,8 @@
 
 Per row: GFLOP/s (GB/s where memory bounds it) of ours, of oneDNN and of the default schedule, the ratio of one interleaved run, the wall
 time of tuning, how many candidates failed and how many a bound kept from being built. --long: how many trials reach 95 % of the best
-of 1,000. --more: other rows, against the fastest of oneDNN, OpenBLAS and PyTorch. --tvm, --halide: those two at their own work
-(bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
+of 1,000, where each that led is timed once more, beside the best. --more: other rows, against the fastest of oneDNN, OpenBLAS and PyTorch.
+--tvm, --halide: those two at their own work (bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
 """
 import argparse
 import dataclasses
@@ -23,6 +23,7 @@ from bench.peers import search
 from bench.tune_rows import MORE_ROWS, ROWS, Row, arrays_of
 
 LONG = 1000
+MOST_LEADERS = 12
 LONGEST_SUM = 4096  # terms, over all rows
 
 
@@ -36,6 +37,7 @@ class Tuned:
     default: Contestant
     rivals: list = dataclasses.field(default_factory=list)  # oneDNN first
     memory: list = dataclasses.field(default_factory=list)
+    leaders: dict = dataclasses.field(default_factory=dict)  # by how many trials had been made
 
     def ratio(self, rival) -> float:
         return ratio(self.ours, rival)[0]
@@ -50,11 +52,16 @@ class Tuned:
 
 
 def caller(f, arrays):
-    """f with its parameters packed, its output in memory of its own."""
+    """f with its parameters packed. All write to one output: where the pages of an array lie is up to a fifth of a short row's time."""
     packed = {name: f.pack(name, array) for name, array in zip((a.name for a in f.args), arrays) if name in f.packed_params}
-    out = np.empty_like(arrays[-1])
-    arguments = [packed.get(spec.name, array) for spec, array in zip(f.args, arrays)][:-1] + [out]
-    return (lambda: f(*arguments)), out
+    arguments = [packed.get(spec.name, array) for spec, array in zip(f.args, arrays)]
+    return lambda: f(*arguments)
+
+
+def result_of(run, arrays):
+    arrays[-1].fill(0)
+    run()
+    return arrays[-1].copy()
 
 
 def close(ours, theirs) -> None:
@@ -75,20 +82,37 @@ def tune(row: Row, options) -> Tuned:
         task = tw.autotune.Task(tensors, target="llvm -mcpu=native")
         result = tw.autotune.tune(task, trials=LONG if options.long else options.trials, log=log, seed=options.seed, progress=False)
         wall = time.perf_counter() - begin
-        tuned, out = caller(tw.build(task, log=log), arrays)
-    default, default_out = caller(tw.build(tensors, name="untuned"), arrays)
+        tuned = caller(tw.build(task, log=log), arrays)
+    default = caller(tw.build(tensors, name="untuned"), arrays)
     rivals = row.peers(threads, arrays)
-    for run in (tuned, default, *(rival.run for rival in rivals[:1])):
-        run()
-    if rivals and rivals[0].writes:
-        close(out, arrays[-1])
-    close(out, default_out)
+    expected = result_of(tuned, arrays)
+    for run in (default, *(rival.run for rival in rivals[:1] if rival.writes)):
+        close(expected, result_of(run, arrays))
     memory = row.memory(threads, arrays) if row.memory else []
-    return Tuned(row, result, wall, arrays, Contestant("tuned", tuned), Contestant("default", default), rivals, memory)
+    done = Tuned(row, result, wall, arrays, Contestant("tuned", tuned), Contestant("default", default), rivals, memory)
+    if options.long:
+        done.leaders = {n: Contestant(f"trial {n}", caller(built(task, trial), arrays)) for n, trial in leaders(result)}
+    return done
 
 
-def trials_to_95(result) -> int:
-    return next(i + 1 for i, seconds in enumerate(result.curve) if seconds <= result.curve[-1] / 0.95)
+def built(task, trial):
+    schedule, tensors = task.instantiate(trial.candidate)
+    return tw.build(schedule, tensors, target=task.target)
+
+
+def leaders(result) -> list:
+    """Each trial that was the best until then, after so many; of many the last are left out: they differ by what a machine varies."""
+    led = [(n, trial) for n, trial in enumerate(result.trials, 1) if trial.ok and trial.seconds <= result.curve[n - 1]]
+    return led[:MOST_LEADERS]
+
+
+def trials_to_95(t: Tuned) -> int:
+    """By times of one interleaved run: a curve of a thousand trials ends with the best moment of the machine."""
+    return next((n for n, leader in t.leaders.items() if ratio(leader, t.ours)[0] >= 0.95), len(t.result.trials))
+
+
+def trials_to_95_of_curve(result) -> int:
+    return next(n for n, seconds in enumerate(result.curve, 1) if seconds <= result.curve[-1] / 0.95)
 
 
 def show(t: Tuned, options) -> None:
@@ -102,7 +126,8 @@ def show(t: Tuned, options) -> None:
     print(f"{'':<28} {len(t.result.trials)} trials in {t.wall:.1f} s ({kinds}; {pruned} pruned), default / tuned {t.share_of_default:.2f}, "
           f"best {t.result.best.seconds * 1e3:.4g} ms {json.dumps(t.result.best.knobs)}")
     if options.long:
-        print(f"{'':<28} 95 % of the best of {len(t.result.trials)} after {trials_to_95(t.result)} trials")
+        print(f"{'':<28} 95 % of the best of {len(t.result.trials)} after {trials_to_95(t)} trials, by the curve after "
+              f"{trials_to_95_of_curve(t.result)}")
     print(flush=True)
 
 
@@ -135,7 +160,7 @@ def summary(all_rows: list[Tuned], options) -> None:
     defaults = [t.share_of_default for t in all_rows]
     lines.append(f"default / tuned: geomean {geomean(defaults):.2f}, least {min(defaults):.2f} (0.92, 0.80)")
     if options.long:
-        counts = [trials_to_95(t.result) for t in all_rows]
+        counts = [trials_to_95(t) for t in all_rows]
         lines.append(f"trials to 95 % of the best of {LONG}: median {statistics.median(counts):.0f} (16)")
     print(f"{len(all_rows)} rows, {options.threads} threads, {options.rounds} interleaved rounds, {LONG if options.long else options.trials} trials, seed {options.seed}")
     for line in lines:
@@ -174,7 +199,7 @@ def main() -> None:
     for row in chosen(options.rows, MORE_ROWS if options.more else ROWS):
         tuned = tune(row, options)
         others = search.contestants(row, options) if options.tvm or options.halide else []
-        interleave([tuned.ours, tuned.default, *tuned.rivals, *tuned.memory, *others], options.rounds)
+        interleave([tuned.ours, tuned.default, *tuned.leaders.values(), *tuned.rivals, *tuned.memory, *others], options.rounds)
         show(tuned, options)
         search.report(tuned, others)
         done.append(tuned)

@@ -224,15 +224,15 @@ class Prover {
       dimension = lead.of;
       const bool topmost = static_cast<size_t>(dimension) < parts_.size() && !lead.mirrored &&
                            Extent(lead.lower) * lead.extent == map_.sources[static_cast<size_t>(dimension)].extent;
-      if (!topmost || part % lead.scale != 0)
+      if (!topmost)
         return wrong("a step of " + std::to_string(by) + " does not divide the " + to_string(source.extent) +
                      " values that it cuts");
-      part = part / lead.scale * lead.lower;
+      if (__builtin_mul_overflow(part / std::gcd(part, lead.scale), lead.lower, &part)) part = kLargestPart + 1;
     }
     int64_t& known = parts_[static_cast<size_t>(dimension)];
     if (known % part == 0) return true;
-    known = known / std::gcd(known, part) * part;
-    if (known > kLargestPart) return wrong("its parts have no common multiple of a sensible size");
+    if (part <= kLargestPart) known = known / std::gcd(known, part) * part;
+    if (std::max(known, part) > kLargestPart) return wrong("its parts have no common multiple of a sensible size");
     again_ = true;
     return true;
   }

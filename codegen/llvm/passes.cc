@@ -32,6 +32,7 @@
 #include "codegen/llvm/offsets_last.h"
 #include "codegen/llvm/shared_divisors.h"
 #include "codegen/llvm/take_turns.h"
+#include "codegen/llvm/word_products.h"
 #include "src/target/abilities.h"
 
 namespace tw::codegen {
@@ -63,7 +64,13 @@ struct CarriedValuesPass : llvm::PassInfoMixin<CarriedValuesPass> {
   }
 };
 
-llvm::FunctionPassManager function_passes(const Target& target) {
+// Of a register whose words an x86 CPU multiplies.
+int word_bits(const Target& target) {
+  const int most = target.has("avx512bw") ? 512 : target.has("avx2") ? 256 : 128;
+  return std::min(most, target.abilities.vector_bits);
+}
+
+llvm::FunctionPassManager function_passes(const llvm::TargetMachine& machine, const Target& target) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));  // register tiles leave memory
   passes.addPass(llvm::EarlyCSEPass());                            // the subscripts of unrolled statements repeat
@@ -84,6 +91,7 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
+  if (llvm::Triple(machine.getTargetTriple()).isX86()) passes.addPass(WordProductsPass(word_bits(target)));
   if (target::divides_slowly(target)) passes.addPass(SharedDivisorsPass(target.lanes(32)));
   if (target.abilities.vector_registers <= kFewRegisters)
     passes.addPass(TakeTurnsPass(target.abilities.vector_bits));  // last: instructions are emitted as they stand
@@ -105,7 +113,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const Target
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::ModulePassManager all;
-  all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes(target)));
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes(machine, target)));
   all.run(module, modules);
 }
 

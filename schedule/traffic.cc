@@ -137,14 +137,27 @@ double moved(const Walk& walk, const AccessView& access, size_t depth, double li
   return bytes;
 }
 
+// Of memory that holds a part of a stage, how much stays while it is gone over again and again: in the first cache what
+// else is read meanwhile takes its room, a panel that streams by no less than what is kept.
+double share_that_stays(const Walk& walk, const AccessView& access, double line, const Cache& cache) {
+  if (access.scratch_bytes <= 0 || access.scratch_bytes > kUsed * cache.bytes) return 0;
+  if (cache.way != kL1WayBytes) return 1;
+  size_t depth = walk.loops.size();
+  const auto touched = [&] { return footprint(access, walk.ranges(depth), line); };
+  while (depth > 0 && touched() < access.scratch_bytes) --depth;
+  const double others = std::max(0.0, working_set(walk, depth, line) - touched());
+  return std::clamp((cache.bytes - others) / access.scratch_bytes, 0.0, 1.0);
+}
+
 double moved(const Walk& walk, size_t depth, double line, const Cache& cache) {
   double bytes = 0;
   for (const AccessView& access : walk.accesses) {
-    const bool stays = access.scratch_bytes > 0 && access.scratch_bytes <= kUsed * cache.bytes;
-    const Crowd crowded = stays ? Crowd{} : crowd(walk, access, depth, cache);
-    bytes += stays ? access.scratch_bytes
-                   : crowded.stays * moved(walk, access, depth, line) +
-                         (1 - crowded.stays) * moved(walk, access, crowded.depth, line);
+    const double stays = share_that_stays(walk, access, line, cache);
+    bytes += stays * access.scratch_bytes;
+    if (stays == 1) continue;
+    const Crowd crowded = crowd(walk, access, depth, cache);
+    bytes += (1 - stays) * (crowded.stays * moved(walk, access, depth, line) +
+                            (1 - crowded.stays) * moved(walk, access, crowded.depth, line));
   }
   return bytes;
 }

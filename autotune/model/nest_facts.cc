@@ -36,6 +36,7 @@ constexpr double kLaneProductBytes = 16;  // of a register whose lanes are facto
 constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
 constexpr double kShuffles = 2;           // of a vector that is stored side by side with others
 constexpr double kCutWaits = 2;           // times the sums that hide a latency: what keeps a cut tile's loop busy
+constexpr double kMostlyFed = 5;          // cycles until a sum takes its next term: 8 sums do not keep two pipes busy
 constexpr int64_t kTileL1 = 48 << 10;     // bytes of the caches of cores that have tiles, at least
 constexpr int64_t kTileL2 = 2 << 20;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
@@ -69,14 +70,8 @@ Shape shape_of(const StageView& view, const StageNest& stage) {
 
 class StageReader {
  public:
-  // `from_root`: whether what is read was there before, in no thread's cache or in all.
-  StageReader(const StageView& view, const StageNest& stage, const Machine& machine,
-              std::function<bool(const AccessView&)> from_root)
-      : view_(view),
-        stage_(stage),
-        machine_(machine),
-        from_root_(std::move(from_root)),
-        shape_(shape_of(view, stage)) {}
+  StageReader(const StageView& view, const schedule::LoopNest& nest, const Machine& machine)
+      : view_(view), stage_(nest.stage(view.stage)), nest_(nest), machine_(machine), shape_(shape_of(view, stage_)) {}
 
   StageFacts run() {
     f_.stage = view_.stage;
@@ -108,6 +103,20 @@ class StageReader {
     return std::max(converted > 0 ? 0.0 : 1.0, rest);
   }
   double extent(size_t l) const { return static_cast<double>(view_.loops[l].extent); }
+  const StageNest* source_of(const AccessView& access) const {
+    const int source = nest_.find_stage(access.buffer);
+    return source == schedule::kNone ? nullptr : &nest_.stage(source);
+  }
+  // Whether what is read was there before, in no thread's cache or in all.
+  bool is_from_root(const AccessView& access) const {
+    const StageNest* source = source_of(access);
+    return source && source->attach.kind == schedule::AttachKind::kRoot;
+  }
+  // Whether it lies as the caller has it, who aligns no line.
+  bool is_given(const AccessView& access) const {
+    const StageNest* source = source_of(access);
+    return source && source->is_placeholder() && !source->layout;
+  }
 
   // Whether the statement multiplies whole tiles: each is moved, and multiplied, row by row.
   bool of_tiles() const {
@@ -149,6 +158,7 @@ class StageReader {
                         : f_.tensorized > 0 ? 1
                                             : vectors(f_.lanes) * arithmetic_of_a_point();
     f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));
+    f_.latency = of_tiles() ? 0 : f_.tensorized > 0 ? kLatency : kMostlyFed;
     f_.arithmetic = f_.points / f_.body * statements * each;
     if (f_.tensorized > 0) f_.utilisation = 1;
   }
@@ -234,6 +244,7 @@ class StageReader {
         a.aligned = a.aligned && byte_stride(access, loop) % 64 == 0;
       }
     }
+    a.crosses = of_tiles() && !a.store && is_given(access);
     a.conflict = conflict_of(access, a.along && !a.contiguous);
     double iterations = f_.points / f_.body;
     for (size_t l = view_.loops.size(); l-- > 0;) {
@@ -415,15 +426,15 @@ class StageReader {
     f_.moved = {traffic(view_, l1_of(caches)), threads * traffic(share, l2_of(caches)),
                 traffic(view_, {static_cast<double>(l3)})};
     for (size_t a = 0; a < view_.accesses.size(); ++a)
-      if (!view_.accesses[a].store && from_root_(view_.accesses[a]))
+      if (!view_.accesses[a].store && is_from_root(view_.accesses[a]))
         f_.shared += std::max(0.0, threads * touched(share, share.accesses[a]) - touched(view_, view_.accesses[a]));
     f_.translations = page_translations(view_);
   }
 
   const StageView& view_;
   const StageNest& stage_;
+  const schedule::LoopNest& nest_;
   const Machine& machine_;
-  const std::function<bool(const AccessView&)> from_root_;
   const Shape shape_;
   std::vector<CutAxis> cut_;  // root axes
   StageFacts f_;
@@ -445,13 +456,9 @@ double bytes_of(const StageNest& stage) {
 NestFacts facts_of(const schedule::Schedule& s, const std::vector<StageView>& views, const Machine& machine) {
   const schedule::LoopNest& nest = s.nest();
   NestFacts facts;
-  const auto from_root = [&](const AccessView& access) {
-    const int source = nest.find_stage(access.buffer);
-    return source != schedule::kNone && nest.stage(source).attach.kind == schedule::AttachKind::kRoot;
-  };
   for (const StageView& view : views) {
     const StageNest& stage = nest.stage(view.stage);
-    facts.stages.push_back(StageReader(view, stage, machine, from_root).run());
+    facts.stages.push_back(StageReader(view, nest, machine).run());
     if (stage.output) continue;
     double bytes = view.element_bytes;
     for (int d = 0; d < stage.data_rank; ++d) bytes *= static_cast<double>(view.root_extents[static_cast<size_t>(d)]);

@@ -28,6 +28,7 @@ struct AccessFacts {
   double square = 0;        // rows of the squares in which columns are turned in registers; 0: none are
   bool near = false;        // of what stays in the nearest cache where it is computed
   bool aligned = true;      // vectors start at multiples of their size
+  bool crosses = false;     // rows of tiles may lie in two lines each
 };
 
 // The block of one stage. Times are seconds on the machine's clock of prior.h, over all cores that it uses.
@@ -44,6 +45,7 @@ struct StageFacts {
   double joins = 0;                                      // of the arithmetic, what joins the lanes of sums
   double inner_extent = 1, outer_reduction = 1, inner_reduction = 1;
   bool sums_in_a_row = false;  // the innermost loop adds to the sums of the iteration before
+  double latency = 0;          // cycles until a sum can take its next term; rows of a tile take theirs one by one
   double entries = 0;          // how often the innermost loop starts
   double parallel_extent = 1, cores = 1, launches = 0;
   double conflict = 0, pages = 0;

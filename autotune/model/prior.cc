@@ -12,7 +12,6 @@ namespace tw::autotune {
 namespace {
 
 constexpr double kHertz = 4e9;       // all estimates' clock
-constexpr double kMostlyFed = 5;     // cycles until a sum takes its next term: 8 sums do not keep two pipes busy
 constexpr double kEntry = 12;        // cycles to start a loop and to leave it: pointers, first sums, a missed branch
 constexpr double kIteration = 1;     // least cycles of one iteration
 constexpr double kReordered = 3;     // registers that another order of the instructions saves
@@ -20,6 +19,7 @@ constexpr double kLaunch = 4e-6;     // seconds to wake threads and to wait for 
 constexpr double kWays = 8;          // lines of one set of L1
 constexpr double kCrowded = 3;       // times as many, beyond which no more is lost
 constexpr double kLostLine = 10;     // cycles until a line is there again of which a part was read or stored
+constexpr double kCrossing = 4;      // cycles for a row of a tile that lies in two lines
 constexpr double kCopied = 6;        // bytes that a core copies in a cycle: lines that are claimed, other orders
 constexpr double kCopiedNear = 24;   // and of those of them that stay in the nearest cache
 constexpr double kElsewhere = 1.5;   // what one core wrote, others read
@@ -59,7 +59,8 @@ double load_cycles(const StageFacts& f, const Machine& machine) {
       continue;
     }
     // A broadcast is a load of one element, of which two start in a cycle; vectors across lines are two loads.
-    const double each = !a.along ? 0.5 : a.aligned ? 1 / machine.rates.l1_loads : 1.5 / machine.rates.l1_loads;
+    const double vector = (a.aligned ? 1 : 1.5) / machine.rates.l1_loads;
+    const double each = a.crosses ? kCrossing : a.along ? vector : 0.5;
     // Of lines that share a set, those that it has no room for come again from L2.
     const double missing = a.hoisted ? 0 : std::clamp(a.conflict / kWays - 1, 0.0, 1.0);
     const double masked = f.conditional && a.along ? kMaskedRead : 1;
@@ -86,8 +87,7 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
   f.load_seconds += lost_cycles(f) / second;
   const double bodies = f.points / f.body;
   const double sums = std::max(1.0, f.accumulators);
-  const double latency = f.tensorized > 0 ? kLatency : kMostlyFed;
-  f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * latency / second : 0;
+  f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * f.latency / second : 0;
   f.overhead_seconds = (bodies * kIteration + f.entries * kEntry) / second + f.launches * kLaunch;
   const Rates& rates = machine.rates;
   const double l3 = static_cast<double>(machine.l3_bytes > 0 ? machine.l3_bytes : 4 * machine.l2_bytes);

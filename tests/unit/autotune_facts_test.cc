@@ -1,6 +1,8 @@
 // What estimates are made from: tiles at the end of an axis, what threads share, the cores that a target means.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "autotune/model/nest_facts.h"
 
 namespace tw::autotune {
@@ -122,6 +124,50 @@ TEST(Facts, OfRowsAPowerOfTwoApartAShareStaysInL2) {
   EXPECT_GT(share_of_anew(96, machine), 0.5);
   EXPECT_LT(share_of_anew(96, machine), 0.7);
   EXPECT_GT(share_of_anew(240, machine), 0.8);
+}
+
+// What comes into L1 of the rows of a tile, which are copied once for all columns: 1 where they come for each panel.
+double share_that_comes_again(int64_t terms) {
+  constexpr int64_t kRows = 6, kColumns = 1024, kTile = 64;
+  S::Schedule s = product(kRows, kColumns, terms, kRows, kTile);
+  s.apply(S::CacheRead{"A", ir::Scope::kGlobal, {"C"}});
+  s.apply(S::ComputeAt{"A.global", "C", "i.o"});
+  const double rows = 4.0 * static_cast<double>(kRows * terms), panels = kColumns / kTile;
+  const double columns = 4.0 * static_cast<double>(terms * kColumns), sums = 4.0 * kRows * kColumns;
+  return (facts(s, machine_of_target("llvm -mcpu=x86-64-v4", 1)).moved[0] - columns - sums) / (rows * panels);
+}
+
+TEST(Facts, WhatStreamsByTakesTheRoomOfAPartThatIsKept) {
+  EXPECT_LT(share_that_comes_again(64), 0.1);   // 16 KiB of columns beside 1.5 KiB of rows
+  EXPECT_GT(share_that_comes_again(512), 0.9);  // 128 KiB beside 12 KiB
+}
+
+TEST(Facts, RowsOfTilesLieInOneLineWhereTheKernelHasLaidThem) {
+  const te::Tensor A = te::placeholder({32, 64}, "bfloat16", "A");
+  const te::Tensor B = te::placeholder({64, 32}, "bfloat16", "B", te::Placeholder{.param = true});
+  const te::IterVar k = te::reduce_axis(0, 64, "k");
+  const ir::Type sum = ir::Type::f(32);
+  const auto product = [&](te::Var i, te::Var j) {
+    return te::sum(ir::cast(sum, A(i, k)) * ir::cast(sum, B(k, j)), {k});
+  };
+  const te::Tensor C = te::compute({32, 32}, product, "C");
+  const auto crossing = [&](bool copied) {
+    S::Schedule s({C});
+    s.apply(S::TransformLayout{"B", {"ax0 // 2", "ax1", "ax0 % 2"}, ""});
+    s.apply(S::CacheWrite{"C", ir::Scope::kLocal});
+    if (copied) s.apply(S::CacheRead{"A", ir::Scope::kGlobal, {"C.local"}});
+    for (const char* axis : {"i", "j"}) s.apply(S::Split{"C.local", axis, 16, {}});
+    s.apply(S::Split{"C.local", "k", 32, {}});
+    s.apply(S::Split{"C.local", "k.i", 2, {}});
+    s.apply(S::Reorder{"C.local", {"k.o", "i.o", "j.o", "i.i", "j.i", "k.i.o", "k.i.i"}});
+    s.apply(S::Tensorize{"C.local", "i.i", "amx.bf16"});
+    const NestFacts nest = facts_of(s, S::view_stages(s.nest()), machine_of_target("llvm -mcpu=sapphirerapids", 1));
+    const StageFacts& sums = nest.stages[nest.stages.size() - 2];
+    EXPECT_EQ(sums.latency, 0) << "rows of a tile take their terms one by one";
+    return std::ranges::count_if(sums.accesses, [](const AccessFacts& a) { return a.crosses; });
+  };
+  EXPECT_EQ(crossing(false), 1) << "A, not B, which is packed ahead";
+  EXPECT_EQ(crossing(true), 0);
 }
 
 }  // namespace

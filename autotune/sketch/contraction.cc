@@ -78,7 +78,7 @@ void Contraction::run() {
   sums_ = group_.root == group_.anchor ? k_.cache_write(stage_.name) : stage_.name;
   if (!roles_.innermost) turn_sums();
   if (packs()) panel_ = pack_stage();
-  if ((dot_ && dot_->packs_rows()) || value("block", 1) == 1)
+  if (copies_rows() || value("block", 1) == 1)
     rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
   else if (can_widen() && value("widen") == 1)
     place_wide(k_.cache_read(source_of(roles_.broadcast).name, {sums_}));
@@ -101,6 +101,12 @@ bool Contraction::can_be_packed_ahead() const {
          std::none_of(
              weights.readers.begin(), weights.readers.end(),
              [&](int reader) { return k_.graph.at(reader).kind == StageKind::kExtern; });
+}
+
+// Sums are joined in weights that are packed ahead.
+std::optional<Dot> Contraction::usable_dot() const {
+  std::optional<Dot> dot = dot_of(k_.graph, stage_, roles_, k_.target);
+  return dot && dot->sums > 1 && !packed_ahead_ ? std::nullopt : dot;
 }
 
 bool Contraction::can_pack() const {
@@ -221,8 +227,10 @@ void Contraction::define_knobs() {
     if (turns()) packs = {"\"whole\"", "\"no\""};
     k_.cfg.define_knob_json(knob("pack"), packs);
   }
+  // A caller's rows begin anywhere in a line, and each that crosses one is loaded in the time of four.
+  if (dot_ && dot_->may_stay) k_.cfg.define_knob(knob("copy_rows"), {1, 0});
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
-  const bool one_group = dot_ && stage_.sums.back().extent <= dot_->group;
+  const bool one_group = dot_ && dot_->terms <= dot_->group;
   k_.cfg.define_knob(knob("unroll"), one_group ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 4});
   k_.cfg.define_knob_json(knob("block"), blocks());
   if (can_widen()) k_.cfg.define_knob(knob("widen"), {1, 0});

@@ -55,13 +55,16 @@ std::optional<Roles> roles_of_one_row(const Graph&, int contraction, const Targe
 int dimension_of(const Access&, const Axis&);
 
 // An instruction that adds `group` neighbouring terms for each of `lanes` columns, of so many rows. Of a tile so many
-// of them as are packed lie side by side in the right factor; its rows, no more than those, may be read where they lie.
+// of them as are packed lie side by side in the right factor; its rows, no more than those, may be read where they lie:
+// those of a window always, those of a matrix where they `may_stay`.
 struct Dot {
   std::string intrin;
   DotProduct product;
   ir::Type left, right, sum;
   int64_t lanes, group, rows = 1, packed = 0;
-  bool in_place = false;
+  int64_t terms = 0;
+  int sums = 1;  // whose terms these are: of several, they lie side by side as the channels of neighbouring pixels do
+  bool in_place = false, may_stay = false;
   bool pads = false;  // lines of the right factor are rounded up to whole lanes
   bool packs_rows() const { return rows > 1 && !in_place; }
   bool is_tile() const { return packed > 0; }

@@ -28,7 +28,7 @@ void Contraction::lay_out_ahead() {
 
 // Whether what is laid out whole does not end with a group of terms, though the sum may.
 bool Contraction::has_terms_left(const Stage& source) const {
-  if (!dot_) return false;
+  if (!dot_ || joins_sums()) return false;
   const int grouped = dimension_of(*roles_.vectors.read, stage_.sums.back());
   return source.shape[static_cast<size_t>(grouped)] % dot_->side_by_side() != 0;
 }
@@ -43,18 +43,36 @@ std::vector<std::string> Contraction::panel_axes() const {
   return names;
 }
 
+// Of the operand that is read in vectors, those along which terms lie side by side.
+std::vector<int> Contraction::grouped_dimensions() const {
+  std::vector<int> dimensions;
+  const size_t all = stage_.sums.size(), grouped = dot_ ? static_cast<size_t>(dot_->sums) : 0;
+  for (size_t s = all - grouped; s < all; ++s) dimensions.push_back(dimension_of(*roles_.vectors.read, stage_.sums[s]));
+  return dimensions;
+}
+
 // All dimensions but the lanes', then those.
 std::vector<std::string> Contraction::panel_indices(const std::string& lane) const {
   const std::vector<std::string> names = panel_axes();
-  const int grouped = dot_ ? dimension_of(*roles_.vectors.read, stage_.sums.back()) : -1;
+  const std::vector<int> grouped = grouped_dimensions();
   const std::string group = dot_ ? std::to_string(dot_->side_by_side()) : "";
+  std::string terms = grouped.empty() ? "" : names[static_cast<size_t>(grouped[0])];
+  if (joins_sums()) {
+    const std::string channels = std::to_string(stage_.sums.back().extent);
+    terms = "(" + terms + " * " + channels + " + " + names[static_cast<size_t>(grouped[1])] + ")";
+  }
+  const std::string groups = terms + " // " + group;
   std::vector<std::string> indices;
   for (int d = 0; d < static_cast<int>(names.size()); ++d) {
     if (d == roles_.lane_dimension) continue;
-    indices.push_back(names[static_cast<size_t>(d)] + (d == grouped ? " // " + group : ""));
+    const auto place = std::ranges::find(grouped, d);
+    if (place == grouped.end())
+      indices.push_back(names[static_cast<size_t>(d)]);
+    else if (place == grouped.begin())
+      indices.push_back(groups);
   }
   indices.push_back(lane);
-  if (dot_) indices.push_back(names[static_cast<size_t>(grouped)] + " % " + group);
+  if (dot_) indices.push_back(terms + " % " + group);
   return indices;
 }
 
@@ -80,9 +98,28 @@ void Contraction::place_whole() {
   k_.step(schedule::Vectorize{panel_, inside});
 }
 
+// Pixels of a line side by side, [n, y, x * channels + c]. Gives the loops of the copy.
+std::vector<std::string> Contraction::join_line(const std::string& copy, std::vector<std::string> axes) {
+  const std::string channel = axes.back(), pixel = axes[axes.size() - 2];
+  axes.resize(axes.size() - 2);
+  std::vector<std::string> indices = axes;
+  indices.push_back(pixel + " * " + std::to_string(stage_.sums.back().extent) + " + " + channel);
+  k_.step(schedule::TransformLayout{copy, indices, ""});
+  axes.push_back(k_.fuse(copy, {pixel, channel}));
+  k_.reorder(copy, axes);
+  return axes;
+}
+
 // [i // 6, k, i % 6]; of matrices [i // 8, k // 8, i % 8, k % 8].
 void Contraction::place_rows() {
   const Stage& source = source_of(roles_.broadcast);
+  if (joins_sums()) {
+    std::vector<std::string> axes;
+    for (size_t d = 0; d < source.shape.size(); ++d) axes.push_back("ax" + std::to_string(d));
+    k_.step(schedule::ComputeAt{rows_, root_.name, task_});
+    const int64_t line = source.shape.back() * source.shape[source.shape.size() - 2];
+    return copy_in_vectors(rows_, join_line(rows_, axes), line, lanes_of(source, k_.target), false);
+  }
   const int dimension = dimension_of(*roles_.broadcast.read, axis(roles_.rows));
   const std::string row = "ax" + std::to_string(dimension), by = std::to_string(k_.cfg.value(knob("tile"), 0));
   const int grouped = is_matrix() ? dimension_of(*roles_.broadcast.read, stage_.sums.back()) : -1;
@@ -126,7 +163,7 @@ int64_t Contraction::padded_line() {
 // Sums that are padded read all terms of an iteration: so many groups of `group` terms; 0 where these are there.
 int64_t Contraction::padded_groups(int64_t group) {
   const int64_t terms = dot_->group * value("unroll");
-  return (pads() || leaves_rows()) && stage_.sums.back().extent % terms != 0 ? terms / group : 0;
+  return (pads() || leaves_rows()) && dot_->terms % terms != 0 ? terms / group : 0;
 }
 
 // What is packed for dot products, where it is copied as it lies. Gives whether it is.
@@ -206,7 +243,12 @@ void Contraction::place_broadcast() {
   if (place == "\"task\"") k_.step(schedule::ComputeAt{stage.name, root_.name, task_});
   std::vector<std::string> axes;
   for (const Axis& a : stage.data) axes.push_back(a.name);
-  copy_in_vectors(stage.name, axes, stage.data.back().extent, lanes_of(stage, k_.target), place == "\"root\"");
+  int64_t line = stage.data.back().extent;
+  if (joins_sums()) {
+    axes = join_line(stage.name, axes);
+    line *= stage.data[stage.data.size() - 2].extent;
+  }
+  copy_in_vectors(stage.name, axes, line, lanes_of(stage, k_.target), place == "\"root\"");
 }
 
 // All of it, before the tasks begin.

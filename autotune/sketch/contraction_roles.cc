@@ -57,7 +57,7 @@ Registers registers_of(const Graph& graph, const Stage& stage, const Roles& role
   }
   if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows, dot->lanes};
   if (dot) {
-    const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
+    const bool four = has.lane_products > 0 && dot->terms >= dot->lanes * dot->group;
     const int registers = has.vector_registers - has.dot_registers(dot->product);
     if (four) return {registers, dot->lanes, has.vector_registers / 2};
     return {registers};

@@ -21,8 +21,8 @@ class Contraction {
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
         roles_(*best_roles(sketch.graph, group.anchor, sketch.target)),
-        dot_(dot_of(sketch.graph, stage_, roles_, sketch.target)),
-        packed_ahead_(can_be_packed_ahead()) {}
+        packed_ahead_(can_be_packed_ahead()),
+        dot_(usable_dot()) {}
 
   void run();
 
@@ -39,6 +39,7 @@ class Contraction {
 
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
   bool is_matrix() const { return dot_ && dot_->rows > 1; }
+  bool joins_sums() const { return dot_ && dot_->sums > 1; }
 
   // What there is to choose (contraction.cc).
   void define_knobs();
@@ -46,6 +47,7 @@ class Contraction {
   std::vector<std::string> places() const;
   bool pads_with_zeros() const;
   bool can_be_packed_ahead() const;
+  std::optional<Dot> usable_dot() const;
   bool can_pack() const;
   bool can_pack_whole() const {
     return (roles_.vectors.through < 0 || roles_.vectors.prologue()) && !dot_ && (roles_.contiguous || turns_once());
@@ -60,9 +62,13 @@ class Contraction {
 
   // What was chosen.
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
+  bool copies_rows() {
+    if (joins_sums()) return roles_.broadcast.through < 0;
+    return dot_ && dot_->packs_rows() && (!dot_->may_stay || value("copy_rows") == 1);
+  }
   bool leaves_rows() const { return dot_ && axis(roles_.rows).extent % dot_->rows != 0; }
   bool leaves_columns() const { return dot_ && axis(roles_.lanes).extent % dot_->lanes != 0; }
-  bool leaves_terms() const { return dot_ && stage_.sums.back().extent % dot_->side_by_side() != 0; }
+  bool leaves_terms() const { return dot_ && dot_->terms % dot_->side_by_side() != 0; }
   // Whether pixels of a line leave out other terms. Then a tile is at one place of its line in all lines: loops are cut
   // at the ends of lines.
   bool leaves_terms_out();
@@ -99,6 +105,7 @@ class Contraction {
   bool has_terms_left(const Stage& source) const;
   std::vector<std::string> panel_axes() const;
   std::vector<std::string> panel_indices(const std::string& lane) const;
+  std::vector<int> grouped_dimensions() const;
   void place_panel();
   void place_whole();
   std::string turn_panel();
@@ -106,6 +113,7 @@ class Contraction {
   int64_t padded_line();
   int64_t padded_groups(int64_t group);
   void place_rows();
+  std::vector<std::string> join_line(const std::string& copy, std::vector<std::string> axes);
   void place_broadcast();
   void place_wide(const std::string& copy);
   void copy_in_vectors(const std::string& copy, const std::vector<std::string>& axes, int64_t extent, int64_t lanes,
@@ -116,8 +124,8 @@ class Contraction {
   const Stage& stage_;
   const Stage& root_;
   const Roles roles_;
-  const std::optional<Dot> dot_;
   const bool packed_ahead_;
+  const std::optional<Dot> dot_;
   int64_t lines_ = 1;  // of a tile
   std::string sums_, panel_, rows_;
   std::string task_, tile_loop_, panel_loop_;  // of the outputs

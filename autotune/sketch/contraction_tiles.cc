@@ -101,6 +101,12 @@ void Contraction::tile_sums() {
   std::string line = lines_ > 1 ? axis(roles_.share).name : "";
   std::vector<std::string> order, row_tiles, inner, terms;
   for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
+  if (joins_sums()) {
+    const auto joined = terms.end() - dot_->sums;
+    const std::string name = k_.fuse(sums_, {joined, terms.end()});
+    terms.erase(joined, terms.end());
+    terms.push_back(name);
+  }
   const auto cut = [&](std::string& loop, Factor by, std::vector<std::string>& around) {
     const auto [outer, within] = split(sums_, loop, std::move(by));
     around.push_back(outer);

@@ -103,22 +103,53 @@ bool is_plain_product(const Stage& stage, bool pads) {
   return product && product->op == ir::BinOp::kMul && is_cast_read(product->a) && is_cast_read(product->b);
 }
 
-std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
+namespace {
+
+// Whether the terms of the last two sums lie side by side once a line is copied: channels, all of them, of pixels of
+// which each is the next. Bytes: without a dot product of theirs they are widened to four times their size, words to
+// twice, which takes no longer than their dot products on an Intel Xeon.
+bool fill_a_line(const Graph& graph, const Stage& stage, const Roles& roles) {
+  if (stage.sums.size() < 2 || roles.lane_dimension < 0 || !graph.at(roles.vectors.source).param) return false;
+  if (graph.at(roles.broadcast.source).type.bits != 8 || is_state(stage, roles.broadcast)) return false;
+  const Axis &pixels = stage.sums[stage.sums.size() - 2], &channels = stage.sums.back();
+  const Access& read = *roles.broadcast.read;
+  const std::vector<ir::Expr>& at = read.at();
+  const std::vector<int64_t>& weights = graph.at(roles.vectors.source).shape;
+  for (const Axis* sum : {&pixels, &channels}) {
+    const int dimension = dimension_of(*roles.vectors.read, *sum);
+    if (dimension < 0 || weights[static_cast<size_t>(dimension)] != sum->extent) return false;
+  }
+  const Stage& source = graph.at(roles.broadcast.through < 0 ? roles.broadcast.source : roles.broadcast.through);
+  const int last = static_cast<int>(at.size()) - 1;
+  if (last < 1 || source.shape.size() != at.size() || source.shape.back() != channels.extent ||
+      dimension_of(read, channels) != last)
+    return false;
+  for (int d = 0; d < last; ++d)
+    if (step_along(at[static_cast<size_t>(d)], pixels.var) != (d == last - 1 ? 1 : 0)) return false;
+  return true;
+}
+
+// Whose terms are those of the last sums, so many.
+std::optional<Dot> dot_over(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target,
+                            int sums) {
   const bool pads = roles.broadcast.through >= 0 && graph.at(roles.broadcast.through).pads;
   if (stage.sums.empty() || roles.group > 0 || roles.lane_dimension < 0 || roles.vectors.through >= 0 ||
       is_state(stage, roles.vectors) || !is_plain_product(stage, pads))
     return std::nullopt;
-  const Axis& terms = stage.sums.back();
-  const int grouped = dimension_of(*roles.vectors.read, terms);
-  if (grouped < 0 || stride_along(*roles.broadcast.read, terms) != 1) return std::nullopt;
+  const Axis& last = stage.sums.back();
+  if (dimension_of(*roles.vectors.read, last) < 0 || stride_along(*roles.broadcast.read, last) != 1)
+    return std::nullopt;
+  int64_t terms = 1;
+  for (size_t s = stage.sums.size() - static_cast<size_t>(sums); s < stage.sums.size(); ++s)
+    terms *= stage.sums[s].extent;
   const ir::Type left = ir::as<ir::Load>(roles.broadcast.read->load)->buffer.element(),
                  right = ir::as<ir::Load>(roles.vectors.read->load)->buffer.element();
   const Axis& row = stage.data[static_cast<size_t>(roles.rows)];
   const bool apart = roles.innermost && roles.broadcast.source != roles.vectors.source;
   // Rows of a matrix are packed as its columns are; those of a tile, which a window reads, stay where they lie.
-  const bool packs_rows = apart && !is_state(stage, roles.broadcast) && roles.share < 0 &&
+  const bool packs_rows = sums == 1 && apart && !is_state(stage, roles.broadcast) && roles.share < 0 &&
                           roles.broadcast.through < 0 && dimension_of(*roles.broadcast.read, row) >= 0 &&
-                          dimension_of(*roles.broadcast.read, terms) >= 0;
+                          dimension_of(*roles.broadcast.read, last) >= 0;
   const bool in_place = apart && (roles.broadcast.through < 0 || pads) && has_even_rows(*roles.broadcast.read, row);
   const auto with_rows = [&](Dot dot) -> std::optional<Dot> {
     if (dot.rows == 1) return dot;
@@ -127,25 +158,29 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
       if (rows > 0) dot.rows = rows;
       dot.in_place = !packs_rows;
     }
-    const bool taken = packs_rows ? 2 * row.extent > dot.rows : dot.in_place && in_place && row.extent % dot.rows == 0;
+    const bool whole = in_place && row.extent % dot.rows == 0;
+    const bool terms_there = terms % (dot.pads ? dot.group * kMostUnrolled : dot.group) == 0;
+    dot.may_stay = packs_rows && dot.is_tile() && whole && terms_there;
+    const bool taken = packs_rows ? 2 * row.extent > dot.rows : dot.in_place && whole;
     return taken ? std::optional(dot) : std::nullopt;
   };
   const int64_t columns = stage.data[static_cast<size_t>(roles.lanes)].extent;
-  const bool is_input = graph.at(roles.broadcast.source).kind == StageKind::kInput && roles.broadcast.through < 0;
+  const bool is_input =
+      sums == 1 && graph.at(roles.broadcast.source).kind == StageKind::kInput && roles.broadcast.through < 0;
   const auto with_ends = [&](Dot dot) -> std::optional<Dot> {
-    const bool columns_left = columns % dot.lanes != 0, terms_left = terms.extent % dot.group != 0;
+    const bool columns_left = columns % dot.lanes != 0, terms_left = terms % dot.group != 0;
     if (!columns_left && !terms_left) return dot;
     // A copy, or what is laid out ahead, has zeros behind its last column; what is multiplied by them must be there.
-    const bool is_there = dot.rows > 1 || is_input || terms.extent % (dot.group * kMostUnrolled) == 0;
+    const bool is_there = dot.rows > 1 || is_input || terms % (dot.group * kMostUnrolled) == 0;
     dot.pads = columns_left && is_there;
-    if (!apart || (dot.is_tile() && terms_left) || !leaves_little(terms.extent, dot.group, kTermsOfOneLeft))
+    if (!apart || (dot.is_tile() && terms_left) || !leaves_little(terms, dot.group, kTermsOfOneLeft))
       return std::nullopt;
     if (dot.pads) return 2 * columns > dot.lanes ? std::optional(dot) : std::nullopt;
     const bool both = columns_left && terms_left && dot.rows > 1;
     return !both && leaves_little(columns, dot.lanes, kColumnsOfOneLeft) ? std::optional(dot) : std::nullopt;
   };
   const auto with_terms = [&](const Dot& whole) -> std::optional<Dot> {
-    const std::optional<Dot> at_ends = with_ends(of_terms(whole, terms.extent));
+    const std::optional<Dot> at_ends = with_ends(of_terms(whole, terms));
     std::optional<Dot> taken = at_ends ? with_rows(*at_ends) : std::nullopt;
     if (!taken || taken->group == whole.group) return taken;
     // What is packed for few rows alone takes the time, and less of it in the wider panels of vectors.
@@ -157,10 +192,19 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
     if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum) continue;
     std::optional<Dot> taken = with_terms(dot);
     if (!taken) continue;
+    taken->terms = terms, taken->sums = sums;
     if (taken->is_tile()) taken->intrin = te::tile_intrin(dot.intrin, taken->rows, taken->group / taken->packed);
     return taken;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
+  std::optional<Dot> dot = dot_over(graph, stage, roles, target, 1);
+  if (!dot && fill_a_line(graph, stage, roles)) dot = dot_over(graph, stage, roles, target, 2);
+  return dot;
 }
 
 }  // namespace tw::autotune::sketch

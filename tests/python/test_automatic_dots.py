@@ -158,3 +158,49 @@ def test_terms_of_a_longer_row(columns, turned, target, param):
         f, c = tw.build(s, args, target="interp"), np.zeros((64, 16), "int32")
         f(a, f.pack("B", b) if param else b, c)
         np.testing.assert_array_equal(c, a[:, :32].astype("int32") @ (b[:32] if turned else b[:, :32].T).astype("int32"))
+
+
+@pytest.mark.parametrize("copied", [0, 1], ids=["where they lie", "copied"])
+@pytest.mark.parametrize("columns", [64, 72])
+def test_rows_of_tiles(columns, copied):
+    """Whole tiles read rows where they lie, or as a task has copied them."""
+    A, B, C = product(U8S8, 48, columns, 256, True, False)
+    space = tw.autotune.Task([A, B, C], target="llvm -mcpu=sapphirerapids").space
+    candidate = next(point for point in (space[i] for i in range(len(space))) if point.knobs["C.copy_rows"] == copied)
+    s, args = candidate.instantiate()
+    assert ("cache_read(A" in s.to_python()) == bool(copied) and '"amx.u8s8"' in s.to_python()
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 256, A.shape).astype("uint8"), rng.integers(-128, 128, B.shape).astype("int8")
+    c = np.zeros(C.shape, "int32")
+    f = tw.build(s, args, target="interp")
+    f(a, f.pack("B", b), c)
+    np.testing.assert_array_equal(c, a.astype("int32") @ b.astype("int32"))
+
+
+@pytest.mark.parametrize("target, instruction", [
+    ("llvm -mcpu=znver4", "avx512_vnni_s8s8_16x4"), ("llvm -mcpu=x86-64-v3 -mattr=+avxvnni", "avx_vnni_s8s8_8x4"), (N1, "neon_sdot_4x4"), (V1, "neon_sdot_4x4")])
+@pytest.mark.parametrize("channels, kernel, stride, padding", [(3, 7, 2, 3), (3, 3, 2, 0), (6, 3, 1, 1), (3, 4, 4, 0)])
+@pytest.mark.parametrize("order", ["HWIO", "OIHW"])
+def test_few_channels(target, instruction, channels, kernel, stride, padding, order):
+    """Terms are those of the pixels of a line, which are copied side by side."""
+    size, filters = 12, 16
+    X = te.placeholder((2, size, size, channels), "int8", name="X")
+    W = te.placeholder((kernel, kernel, channels, filters) if order == "HWIO" else (filters, channels, kernel, kernel), "int8", name="W", param=True)
+    P = tw.ops.pad(X, (0, padding, padding, 0), name="P") if padding else X
+    kh, kw, c = (te.reduce_axis((0, n), name=name) for n, name in ((kernel, "kh"), (kernel, "kw"), (channels, "c")))
+    result = (size + 2 * padding - kernel) // stride + 1
+    Y = te.compute((2, result, result, filters), lambda n, h, v, f: te.sum(
+        P[n, h * stride + kh, v * stride + kw, c].astype("int32")
+        * (W[kh, kw, c, f] if order == "HWIO" else W[f, c, kh, kw]).astype("int32"), axis=[kh, kw, c]), name="Y")
+    space = tw.autotune.Task([X, W, Y], target=target).space
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-128, 128, t.shape).astype("int8") for t in (X, W))
+    around = np.pad(x.astype("int32"), ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(around, (kernel, kernel), (1, 2))[:, ::stride, ::stride]
+    expected = np.einsum("nhvcij,ijcf->nhvf" if order == "HWIO" else "nhvcij,fcij->nhvf", windows, w.astype("int32"))
+    for point in (0, len(space) - 1):
+        s, args = space[point].instantiate()
+        assert re.findall(r'tensorize\(\w+, "([\w.]+)"\)', s.to_python()) == [instruction]
+        f, y = tw.build(s, args, target="interp"), np.zeros(Y.shape, "int32")
+        f(x, f.pack("W", w), y)
+        np.testing.assert_array_equal(y, expected)

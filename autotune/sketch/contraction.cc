@@ -227,7 +227,7 @@ void Contraction::define_knobs() {
     if (turns()) packs = {"\"whole\"", "\"no\""};
     k_.cfg.define_knob_json(knob("pack"), packs);
   }
-  // A caller's rows begin anywhere in a line, and each that crosses one is loaded in the time of four.
+  // A caller's rows begin anywhere in a line, and one that lies in two is loaded in four cycles.
   if (dot_ && dot_->may_stay) k_.cfg.define_knob(knob("copy_rows"), {1, 0});
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
   const bool one_group = dot_ && dot_->terms <= dot_->group;

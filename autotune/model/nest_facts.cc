@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 
 #include "autotune/model/cut_tiles.h"
 #include "autotune/model/nest_hash.h"

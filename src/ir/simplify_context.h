@@ -101,6 +101,7 @@ class Simplifier {
   Stmt simplify(const If&, const Stmt& original);
   Stmt simplify(const Seq&, const Stmt& original);
   Stmt simplify(const Store&, const Stmt& original);
+  Expr stored(const Store&);
   Stmt simplify(const Allocate&, const Stmt& original);
   Stmt simplify(const LetStmt&, const Stmt& original);
   Scope enter(const Expr& condition, bool holds);

@@ -1,8 +1,11 @@
 // Statements: loops give their variables ranges, conditions hold inside their bodies, what does nothing goes.
 
+#include <algorithm>
+
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_context.h"
+#include "src/ir/simplify_linear.h"
 #include "src/ir/walk.h"
 
 namespace tw::ir {
@@ -47,13 +50,30 @@ Stmt Simplifier::simplify(const Store& n, const Stmt& original) {
   if (is_int(pred, 0)) return nothing();
   std::vector<Expr> at;
   at.reserve(n.at.size());
-  const Expr value = expr(n.value);
+  const Expr value = stored(n);
   bool changed = !pred.same_as(n.pred) || !value.same_as(n.value);
   for (const Expr& subscript : n.at) {
     at.push_back(expr(subscript));
     changed |= !at.back().same_as(subscript);
   }
   return changed ? store(n.buffer, std::move(at), value, is_int(pred, 1) ? Expr() : pred, n.arrival) : original;
+}
+
+// What stays as it was is read where it is written, and not where it lies too if the condition says that nothing is
+// written there: lanes past the end of a loop hold no such condition.
+Expr Simplifier::stored(const Store& n) {
+  const auto* s = as<Select>(n.value);
+  const auto is_kept = [&](const Expr& arm) {
+    const auto* l = as<Load>(arm);
+    return l && !l->pred && l->buffer.id() == n.buffer.id() && std::ranges::equal(l->at, n.at, identical);
+  };
+  const bool keeps_no = s && is_kept(s->no);
+  if (!keeps_no && !(s && is_kept(s->yes))) return expr(n.value);
+  const Expr cond = expr(s->cond);
+  if (as_int(cond)) return expr(n.value);
+  const Expr out = keeps_no ? make_select(cond, simplify_arm(s->yes, cond, true), expr(s->no))
+                            : make_select(cond, expr(s->yes), simplify_arm(s->no, cond, false));
+  return identical(out, n.value) ? n.value : out;
 }
 
 Stmt Simplifier::simplify(const For& n, const Stmt& original) {

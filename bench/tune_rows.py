@@ -113,6 +113,12 @@ def softmax(rows, columns):
     return [a, te.compute((rows, columns), lambda i, j: e[i, j] / total[i], name="B")]
 
 
+def stock_softmax(rows, columns):
+    """As above, but times the inverse of the sum, which a row's elements share."""
+    a = te.placeholder((rows, columns), name="A")
+    return [a, tw.ops.softmax(a)]
+
+
 def layernorm(rows, columns):
     a = te.placeholder((rows, columns), name="A")
     scale, shift = te.placeholder((columns,), name="scale"), te.placeholder((columns,), name="shift")
@@ -210,8 +216,9 @@ MORE_ROWS = [
     Row("u8s8 conv 3x3 128 28^2", "contraction", lambda: conv2d(128, 128, 28, 3, 1, 1, U8S8),
         lambda threads, x: peers.vendor(threads, "Conv2d", *x, 1, 1), conv_flops(128, 128, 28, 3, 1, 1)),
     layer_row("depthwise 3x3/2 96 112^2", lambda: depthwise(96, 112, 2), 2, 1, flops=2 * 56 * 56 * 96 * 9),
-    moving_row("softmax 4096x1024", lambda: softmax(4096, 1024),
-               lambda threads, x: peers.vendor(threads, "Softmax", *x) + peers.eager(threads, "softmax", *x)),
+    *(moving_row(name, tensors, lambda threads, x: peers.vendor(threads, "Softmax", *x) + peers.eager(threads, "softmax", *x))
+      for name, tensors in [("softmax 4096x1024", lambda: stock_softmax(4096, 1024)),
+                            ("softmax 4096x1024, divided", lambda: softmax(4096, 1024))]),
     moving_row("layernorm 4096x4096", lambda: layernorm(4096, 4096),
                lambda threads, x: peers.vendor(threads, "LayerNorm", *x[:3], EPSILON, x[3]) +
                peers.eager(threads, "layer_norm", *x[:3], EPSILON, x[3])),

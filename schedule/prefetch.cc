@@ -4,6 +4,7 @@
 
 #include "schedule/layout.h"
 #include "schedule/refuse.h"
+#include "src/ir/equal.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "tensorwright/machine.h"
@@ -49,6 +50,27 @@ std::vector<int64_t> elements_a_line(const ir::Buffer& buffer) {
   return of;
 }
 
+// Where the stage `of` writes what it computes of an element of `stage`, which is computed in its loops, or is it: in
+// the stage's axes. Empty where an element is not read at the indices of `of`.
+std::vector<ir::Expr> written_at(const LoopNest& nest, const Placement& placed, int stage, int of) {
+  const std::vector<Axis>& own = nest.stage(of).axes;
+  const auto rank = static_cast<size_t>(nest.stage(of).data_rank);
+  std::vector<ir::Expr> at(rank);
+  if (stage == of) {
+    for (size_t d = 0; d < rank; ++d) at[d] = own[d].var;
+    return at;
+  }
+  for (const Read& read : placed.reads[of]) {
+    if (read.source != stage) continue;
+    const std::vector<ir::Expr>& indices = ir::as<ir::Load>(read.load)->at;
+    for (size_t d = 0; d < rank; ++d)
+      for (size_t i = 0; i < indices.size(); ++i)
+        if (ir::equal(indices[i], own[d].var)) at[d] = nest.stage(stage).axes[i].var;
+    if (std::ranges::all_of(at, [](const ir::Expr& index) { return !!index; })) return at;
+  }
+  return {};
+}
+
 }  // namespace
 
 AxisId from_of(const LoopNest& nest, const PrefetchNote& note) {
@@ -87,6 +109,16 @@ Status check_prefetches(const LoopNest& nest, const Placement& placed, const std
       if (!whole)
         return wrong("source must lie in memory whole, which " + note.source + " does not",
                      "it is inlined, or computed where it is read and in the cache already");
+      if (source == i || source == of) {
+        if (nest.stage(source).nontemporal != kNone)
+          return wrong("source must not be stored past the caches, as " + note.source + " is",
+                       "its lines would be fetched for nothing");
+        if (written_at(nest, placed, i, source).empty())
+          return wrong(
+              note.source + " must read " + stage.name + " at its own indices, for its lines to be fetched there",
+              "which of them it writes with these elements is not known; prefetch in loops of " + note.source);
+        continue;
+      }
       if (readers_at(placed, source, i, level).empty())
         return wrong("source must be read inside the loop " + axis + "; " + note.source + " is not",
                      "what is not read need not be fetched");
@@ -100,11 +132,20 @@ ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBound
   Placement there = placed;
   there.parent[site.source] = site.stage;
   there.level[site.source] = site.level;
-  there.readers[site.source] = readers_at(placed, site.source, site.stage, site.level);
-  if (const auto& layout = nest.stage(site.source).layout)  // lines follow the dimensions of the memory
+  const bool written = site.source == site.stage || site.source == site.of;
+  const auto& layout = nest.stage(site.source).layout;  // lines follow the dimensions of the memory
+  const auto in_memory = [&](const std::vector<ir::Expr>& at) {
+    return ir::load(from[0], layout ? place(*layout, at) : at);
+  };
+  if (written) {  // as if the stage read these elements
+    there.readers[site.source] = {site.stage};
+    there.reads[site.stage] = {{site.source, in_memory(written_at(nest, placed, site.stage, site.source)), {}}};
+  } else {
+    there.readers[site.source] = readers_at(placed, site.source, site.stage, site.level);
     for (int reader : there.readers[site.source])
       for (Read& read : there.reads[reader])
-        if (read.source == site.source) read.load = ir::load(from[0], place(*layout, ir::as<ir::Load>(read.load)->at));
+        if (layout && read.source == site.source) read.load = in_memory(ir::as<ir::Load>(read.load)->at);
+  }
   const StageBounds& around = all.stages[site.of];
   ir::Substitution ahead;
   if (const ir::Var& var = around.loop[site.from])
@@ -126,7 +167,7 @@ ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBound
       at.push_back(ir::simplify(ir::max(ir::min(value, buffer.shape()[d] - ir::Expr(1)), ir::Expr(0)), ranges));
     }
     const ir::Fn into = site.second ? ir::Fn::kPrefetchL2 : ir::Fn::kPrefetch;
-    ir::Stmt fetch = ir::evaluate(ir::call(into, {ir::address_of(buffer, at, true, false)}));
+    ir::Stmt fetch = ir::evaluate(ir::call(into, {ir::address_of(buffer, at, !written, written)}));
     for (size_t d = loops.size(); d-- > 0;)
       if (!ir::is_int(loops[d].second, 1)) fetch = ir::loop(loops[d].first, loops[d].second, fetch);
     fetches.push_back(fetch);

@@ -5,6 +5,7 @@
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
 #include "src/ir/walk.h"
+#include "src/target/abilities.h"
 
 namespace tw::autotune::sketch {
 
@@ -31,6 +32,22 @@ std::string loop_of_vectors(const Sketch& sketch, const std::string& pass) {
   const std::string name = stage.axes[static_cast<size_t>(stage.data_rank) - 1].name + ".o";
   const std::vector<std::string> loops = data_loops(sketch.s, pass);
   return std::find(loops.begin(), loops.end(), name) == loops.end() ? "" : name;
+}
+
+// A store waits until its line is there: the pass before the last one asks for what that writes.
+void claim_lines(Sketch& sketch, const Stage& root, const Place& rows, const std::vector<std::string>& passes) {
+  if (!root.output || bytes_of(root) < kMoreThanShare) return;
+  for (const std::string& pass : passes) {
+    const std::string loop = loop_of_vectors(sketch, pass);
+    const int stage = sketch.graph.find(pass);
+    if (pass == root.name || loop.empty() || !reads_in_place(sketch.graph, sketch.graph.find(root.name), stage))
+      continue;
+    const bool known = target::stores_wait(sketch.target);
+    sketch.cfg.define_knob(root.name + ".claims", known ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1});
+    if (sketch.cfg.value(root.name + ".claims") == 1 && sketch.cfg.value(root.name + ".nontemporal") == 0)
+      sketch.step(schedule::Prefetch{pass, root.name, loop, 0, rows.axis, rows.consumer, ""});
+    return;
+  }
 }
 
 }  // namespace
@@ -63,6 +80,7 @@ void fetch_rows_ahead(Sketch& sketch, const Stage& root, const Place& rows, cons
     if (loop.empty() || std::find(passes.begin(), passes.end(), last) == passes.end()) continue;
     fetches.push_back({last, source.name, loop, 1, rows.axis, last == rows.consumer ? "" : rows.consumer, ""});
   }
+  claim_lines(sketch, root, rows, passes);
   if (fetches.empty()) return;
   sketch.cfg.define_knob(root.name + ".ahead", {1, 0, 2});
   for (schedule::Prefetch& fetch : fetches) {

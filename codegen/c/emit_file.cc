@@ -77,6 +77,14 @@ constexpr const char* kPrefetch = R"(
 #endif
 )";
 
+constexpr const char* kPrefetchWritten = R"(
+#ifdef __GNUC__
+#define TW_PREFETCH_WRITTEN(address, near) __builtin_prefetch(address, 1, near)
+#else
+#define TW_PREFETCH_WRITTEN(address, near) ((void)0)
+#endif
+)";
+
 constexpr const char* kInTurn = R"(
 #if defined __GNUC__ && !defined __clang__ /* no vectors of the iterations around it */
 #define TW_IN_TURN __asm__ volatile("")
@@ -239,6 +247,7 @@ std::string CFileEmitter::file(const std::vector<ir::Program>& programs, const T
   out += kBegunIfStored;
   out += "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n";
   if (helpers_.prefetch()) out += kPrefetch;
+  if (helpers_.prefetch_written()) out += kPrefetchWritten;
   if (helpers_.in_turn()) out += kInTurn;
   if (!vector_types_.empty()) {
     out += kVectors + std::string("#if TW_VECTORS\n");

@@ -43,8 +43,9 @@ void CFileEmitter::emit_evaluate(const Expr& value) {
   const auto* call = ir::as<ir::Call>(value);
   if (!call || !ir::is_prefetch(call->fn)) return line(emit(value).text + ";");
   const auto* address = ir::as<ir::Address>(call->args[0]);
-  helpers_.uses_prefetch();
-  line("TW_PREFETCH(&" + access(address->buffer, address->at) + (call->fn == ir::Fn::kPrefetchL2 ? ", 2);" : ", 3);"));
+  helpers_.uses_prefetch(address->written);
+  line((address->written ? "TW_PREFETCH_WRITTEN(&" : "TW_PREFETCH(&") + access(address->buffer, address->at) +
+       (call->fn == ir::Fn::kPrefetchL2 ? ", 2);" : ", 3);"));
 }
 
 void CFileEmitter::emit_sync(const ir::Sync&) { TW_CHECK(false, "a barrier in a kernel of the host"); }

@@ -30,11 +30,12 @@ class Helpers {
   std::string scale(ir::Type type);                  // kScale
   std::string size(const std::string& operation);    // "mul" or "add" of sizes; more than there is memory, not overflow
   void uses_math() { math_ = true; }
-  void uses_prefetch() { prefetch_ = true; }
+  void uses_prefetch(bool written) { (written ? prefetch_written_ : prefetch_) = true; }
   void uses_in_turn() { in_turn_ = true; }
 
   bool math() const { return math_; }
   bool prefetch() const { return prefetch_; }
+  bool prefetch_written() const { return prefetch_written_; }
   bool in_turn() const { return in_turn_; }
   const std::vector<std::string>& texts() const { return texts_; }  // in the order of first use
 
@@ -44,7 +45,7 @@ class Helpers {
   std::string specifiers_;
   std::map<std::string, bool> known_;
   std::vector<std::string> texts_;
-  bool math_ = false, prefetch_ = false, in_turn_ = false;
+  bool math_ = false, prefetch_ = false, prefetch_written_ = false, in_turn_ = false;
 };
 
 }  // namespace tw::codegen

@@ -28,9 +28,10 @@ Value* Emitter::emit_address(const ir::Address& address) {
 
 Value* Emitter::emit_prefetch(const ir::Call& call) {
   Value* at = emit(call.args[0]);
-  const int kRead = 0, kData = 1, near = call.fn == ir::Fn::kPrefetchL2 ? 2 : 3;
+  const int kData = 1, near = call.fn == ir::Fn::kPrefetchL2 ? 2 : 3;
+  const int writes = ir::as<ir::Address>(call.args[0])->written ? 1 : 0;
   return b_.CreateCall(compat::intrinsic(module_, llvm::Intrinsic::prefetch, {at->getType()}),
-                       {at, b_.getInt32(kRead), b_.getInt32(near), b_.getInt32(kData)});
+                       {at, b_.getInt32(writes), b_.getInt32(near), b_.getInt32(kData)});
 }
 
 Value* Emitter::emit_extern(const ir::CallExtern& call, ir::Type type) {

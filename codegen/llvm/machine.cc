@@ -21,6 +21,8 @@ std::multimap<std::string, std::unique_ptr<llvm::TargetMachine>>& shelf() {
 // implies and the target does not have. The others code has none of.
 std::string feature_string(const Target& target) {
   std::string list = target.has("avx512f") ? compat::kVectorsOf512Bits : "";
+  // No part of a target: a CPU of ours that does not know it takes it for a nop.
+  if (target.has("avx")) list += list.empty() ? "+prfchw" : ",+prfchw";
   for (const std::string& attribute : target.attributes) list += (list.empty() ? "" : ",") + attribute;
   return list;
 }

@@ -11,6 +11,15 @@
 // cache: loops within `from`, which may be one of another stage, in whose loops this one is computed, share out what
 // its iteration needs. Into the first cache, or with into="L2" the second. A hint: no value depends on it, and what
 // lies outside of the tensor is taken from its edge.
+//
+//   for i in 0..n:                  for i in 0..n:
+//     for j in 0..m:                  for j in 0..m:
+//       T[i, j] = f(A[i, j])            prefetch C[i, j] for writing   // of T, computed in a loop of C:
+//     for j in 0..m:                    T[i, j] = f(A[i, j])           // prefetch(C, j, offset=0, from=i)
+//       C[i, j] = g(T[i, j])          for j in 0..m: C[i, j] = g(T[i, j])
+//
+// Lines that this stage will write, or the one in whose loops it is computed, where that reads this stage's elements at
+// its own indices: a store waits until its line is there.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
@@ -28,7 +37,8 @@ Result<LoopNest> apply(const LoopNest& nest, const Prefetch& step) {
     TW_TRY([[maybe_unused]] AxisId from, leaf(nest.stage(around), step.kName, step.from));
   }
   TW_TRY(int source, any_stage(nest, step.kName, step.source));
-  if (source >= stage)
+  const bool written = source == stage || source == around;
+  if (source >= stage && !written)
     return refuse(step.kName, "source must be computed before " + step.stage + ", which " + step.source + " is not");
   if (step.offset < 0 || step.offset > kFarthestPrefetch)
     return refuse(step.kName, "offset must be in 0.." + std::to_string(kFarthestPrefetch) + " iterations, not " +

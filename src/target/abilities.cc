@@ -131,6 +131,8 @@ bool divides_slowly(const Target& target) {
 
 bool reads_ahead(const Target& target) { return target.cpu == "znver5"; }
 
+bool stores_wait(const Target& target) { return divides_slowly(target); }  // the same cores
+
 }  // namespace tw::target
 
 namespace tw {

@@ -47,7 +47,8 @@ void set_store_predicate(Stepper& s, const std::string& name) {
   s.may(schedule::SetStorePredicate{name, stage.axes[axis].name + " < " + std::to_string(kept)});
 }
 
-// Any tensor before the stage: it may be read elsewhere only, or not be kept whole.
+// Any tensor before the stage: it may be read elsewhere only, or not be kept whole. Or what is written: by this stage,
+// or the one in whose loops it is computed.
 void prefetch(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   const int at = s.nest().find_stage(name);
@@ -64,6 +65,7 @@ void prefetch(Stepper& s, const std::string& name) {
   } else if (s.random().chance(50)) {
     step.from = loop(s.random().below(level + 1));
   }
+  if (s.random().chance(25)) step.source = step.of.empty() ? name : step.of;
   s.may(step);
 }
 

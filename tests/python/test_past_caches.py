@@ -96,3 +96,37 @@ def test_what_is_no_loop_around_is_refused():
     with pytest.raises(tw.ScheduleError, match="from must be a loop around j, or j itself, not i of B") as refused:
         s.check()
     assert "s[E].prefetch(A" in str(refused.value)
+
+
+def claiming(hints=True):
+    A, most, E, total, B = softmax(6, 96)
+    s = te.create_schedule(B)
+    i = s[B].op.axis[0]
+    for stage in (most, E, total):
+        s[stage].compute_at(s[B], i)
+    for stage in (B, E):
+        s[stage].vectorize(s[stage].split(s[stage].op.axis[1], 32)[1])
+    if hints:
+        s[E].prefetch(B, s[E].leaf_iter_vars[-2], 0, from_=i)
+    return s, [A, B]
+
+
+@pytest.mark.parametrize("target, words", [
+    ("llvm -mcpu=haswell", "prefetchw"), ("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "pstl1keep"), ("c", "__builtin_prefetch(address, 1, near)")])  # fmt: skip
+def test_lines_are_claimed_for_writing(target, words):
+    text = tw.build(*claiming(), target=target).source("c" if target == "c" else "asm")
+    assert words in text
+    assert words not in tw.build(*claiming(False), target=target).source("c" if target == "c" else "asm")
+
+
+def test_claimed_lines_change_no_value():
+    a = np.random.default_rng(1).standard_normal((6, 96)).astype("float32")
+    results = []
+    for hints in (False, True):
+        out = np.full((6, 96), 7, "float32")
+        tw.build(*claiming(hints))(a, out)
+        results.append(out)
+    np.testing.assert_array_equal(results[0], results[1])
+    s, (_, B) = claiming()
+    assert "s[E].prefetch(B, E_jo, 0, from_=(s[B], i))" in s.to_python()
+    assert tw.Schedule.from_steps(B, s.steps).steps == s.steps

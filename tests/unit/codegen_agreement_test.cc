@@ -376,6 +376,7 @@ TEST(CodegenAgreement, LoopsMasksAndScratch) {
       R"(kernel k(A: float32[70], C: out float32[70]):
   for i in 0..70 parallel:
     prefetch(address(in A[i]))
+    prefetch_l2(address(out C[i]))
     C[i] = call_pure(float32, "fminf", A[i], 2.0) + call_pure(float32, "fmaxf", A[69 - i], 1.0)
 )",
       R"(kernel k(A: float32[70], C: out nontemporal float32[70]):

@@ -149,24 +149,30 @@ class MemorySteps:
         self._schedule._rolling_buffer(self.name, user_line())
 
     def prefetch(self, tensor, axis, offset=1, *, from_=None, into="L1"):
-        """Fetch into the cache what a loop will read of a tensor ``offset`` iterations later.
+        """Fetch into the cache what a loop will read of a tensor ``offset`` iterations later, or will write.
 
         Before ``for i: C[i] = f(A[i, 0..m])``; after ``for i: prefetch A[i + offset, 0..m]; C[i] = f(A[i, 0..m])``, one prefetch a
         line of the cache. With ``from_=i``, before ``for i: for j: C[i, j] = f(A[i, j])``; after ``for i: for j: prefetch
         A[i + offset, j]; C[i, j] = f(A[i, j])``: the iterations of ``j`` share out what a later one of ``i`` needs. Nothing past the last
         iteration is fetched. No value depends on it.
 
-        Parameters: tensor, an input or a stage that is computed whole, which the loop reads; axis, a loop of this stage, in each
-        iteration of which is fetched; offset, iterations, 0..2**20; from_, the loop whose iterations they are: axis itself (None),
-        or one around it, of this stage or of the one in whose loops it is computed, also as ``(stage, loop)``; into, "L1" or "L2", the
-        cache where lines come to lie: few can be on their way into the first at a time.
-        Raises: ScheduleError if the tensor is not read inside the loop or not kept whole, a loop is vectorized, from_ is not
-        around axis, into names no such cache, or the stage is in a launch.
+        Of what will be written, before ``for i: for j: T[i, j] = f(A[i, j]); for j: C[i, j] = g(T[i, j])``, where ``T`` is computed in
+        loops of ``C``; after ``s[T].prefetch(C, j, 0, from_=(s[C], i))`` the first loop begins with ``prefetch C[i, j]``, for writing
+        (``prefetchw``): a store waits until its line is there. ``s[C].prefetch(C, j, 1, from_=i)`` fetches the next row's.
+
+        Parameters: tensor, an input or a stage that is computed whole, which the loop reads, or this stage or the one in whose loops it
+        is computed, if that reads this stage's elements at its own indices; axis, a loop of this stage, in each iteration of which is
+        fetched; offset, iterations, 0..2**20; from_, the loop whose iterations they are: axis itself (None), or one around it, of this
+        stage or of the one in whose loops it is computed, also as ``(stage, loop)``; into, "L1" or "L2", the cache where lines come to
+        lie: few can be on their way into the first at a time.
+        Raises: ScheduleError if the tensor is not read inside the loop or not kept whole, is written at other indices or past the
+        caches, a loop is vectorized, from_ is not around axis, into names no such cache, or the stage is in a launch.
 
         >>> s = te.create_schedule(B)
         >>> s[B].prefetch(A, i, 2)
         >>> s[B].prefetch(A, j, from_=i)
         >>> s[B].prefetch(A, i, 8, into="L2")
+        >>> s[B].prefetch(B, j, 1, from_=i)
         """
         source, offset = self._schedule[tensor].name, integer("prefetch", "offset", offset)
         axis, of = self._name_of("prefetch", axis), self.name

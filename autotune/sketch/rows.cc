@@ -248,11 +248,6 @@ class Rows {
     const int64_t bytes = root_.type.bytes();
     return root_.elements * bytes >= kMoreThanShare && last_extent() * bytes > kShort;
   }
-  // Arithmetic that goes over the rows' elements, for others to read.
-  bool is_pass(int member) const {
-    const Stage& stage = sketch_.graph.at(member);
-    return member != group_.root && !stage.reduces() && stage.expensive && stage.elements > rows_;
-  }
   int64_t last_extent() const { return root_.data[static_cast<size_t>(form_.inner.back())].extent; }
 
   void loops_of_rows();
@@ -292,10 +287,9 @@ schedule::Factor Rows::lanes(const std::string& stage, const Axis& axis) {
   const bool alike = stage == root_.name || (!form_.inner.empty() && axis.extent == last_extent());
   const std::string knob = (alike ? root_.name : stage) + ".lanes";
   // All lines of a vector are asked for at once, and few can be on their way.
-  const bool few = one_by_one() && std::ranges::any_of(group_.members, [&](int i) { return is_pass(i); });
-  sketch_.cfg.define_knob(
-      knob, up_to(axis.extent, few ? std::vector<int64_t>{2 * lanes, lanes, 4 * lanes}
-                                   : std::vector<int64_t>{4 * lanes, lanes, 2 * lanes, 8 * lanes, 16 * lanes}));
+  sketch_.cfg.define_knob(knob, up_to(axis.extent, one_by_one() ? std::vector<int64_t>{2 * lanes, lanes, 4 * lanes}
+                                                                : std::vector<int64_t>{4 * lanes, lanes, 2 * lanes,
+                                                                                       8 * lanes, 16 * lanes}));
   return sketch_.cfg.factor(knob);
 }
 

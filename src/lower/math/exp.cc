@@ -5,6 +5,9 @@
 // e^r - 1 = r + r^2 * P(r). float32: P minimax of degree 4 for the relative error of e^r, 2^-28. float64: Taylor's
 // series to r^13, whose remainder is below 2^-57. Rounding r takes two steps with ln 2 split in two, the first part
 // short enough that n times it is exact.
+//
+// A product that is no normal number takes a processor a hundred cycles or more, and a row of scores that are masked by
+// -1e30 is made of them: what rounds to 0 anyway is a product by 0.
 
 #include <cmath>
 
@@ -18,6 +21,16 @@ namespace {
 
 // x + kMagic rounds x to an integer, which then stands in the lowest bits.
 double magic(const Computation& c) { return c.is_double() ? 0x1.8p52 : 0x1.8p23; }
+
+// Added to n before it is halved: the second factor is then 0 for an n that is too small for any result, and a normal
+// number for those above. Even, so that n is rounded alike.
+int uneven(const Computation& c) { return c.is_double() ? 970 : 102; }
+
+// Where e^x rounds to 0: at `nothing` n is that too small one.
+struct Ends {
+  double nothing, zero, infinity;
+};
+Ends ends(const Computation& c) { return c.is_double() ? Ends{-746, -746, 710} : Ends{-106, -104, 89}; }
 
 // 2^(n + more) for the n that was rounded by the magic number, as long as it is a normal number.
 Expr power_of_two(const Computation& c, const Expr& n_plus_magic, int more = 0) {
@@ -36,34 +49,36 @@ Expr exp_tail(Computation& c, const Expr& r) {
 
 Expr exp_minus_one(Computation& c, const Expr& r) { return c.fma(r * r, exp_tail(c, r), r); }
 
-// 2^n in two factors, each of which is a normal number, because n may leave the range of exponents.
+// 2^n in two factors, each of which is a normal number, or the second 0, because n may leave the range of exponents.
 struct ExpParts {
   Expr p;                 // e^r - 1
   Expr scale_a, scale_b;  // 2^n = scale_a * scale_b
   Expr inverse_b;         // 1 / scale_b
 };
 
-// n as it stands in t = n + magic: half of it, rounded down, and the rest. The upper bits of t leave by the shifts.
-ExpParts parts_of(Computation& c, const Expr& t, const Expr& p) {
+// n as it stands in t = n + more + magic: half of n + more, rounded down, and the rest. The upper bits of t leave by
+// the shifts.
+ExpParts parts_of(Computation& c, const Expr& t, const Expr& p, int more) {
   const int mantissa = c.is_double() ? 52 : 23;
   const Type whole = Type::u(c.type().bits, c.type().lanes);
-  const auto one = [&](int times) {
-    return int_imm(whole, static_cast<int64_t>(times * (c.is_double() ? 1023ULL : 127ULL) << mantissa));
+  const auto exponent = [&](int of) {
+    return int_imm(whole, static_cast<int64_t>(static_cast<uint64_t>(of) << mantissa));
   };
+  const int bias = c.is_double() ? 1023 : 127;
   const Expr bits = c.name("bits", reinterpret(whole, t));
   const Expr half = c.name("half", shift_right(bits, 1));
-  const Expr b = c.name("b", shift_left(bits - half, mantissa) + one(1));
-  const Expr scale_a = c.name("a", c.from_pattern(shift_left(half, mantissa) + one(1)));
-  return {p, scale_a, c.from_pattern(b), c.from_pattern(one(2) - b)};
+  const Expr b = c.name("b", shift_left(bits - half, mantissa) + exponent(bias - more));
+  const Expr scale_a = c.name("a", c.from_pattern(shift_left(half, mantissa) + exponent(bias)));
+  return {p, scale_a, c.from_pattern(b), c.from_pattern(exponent(2 * bias) - b)};
 }
 
 struct Reduction {
-  Expr t, n;       // n + magic, n
+  Expr t, n;       // n + more + magic, n
   Expr rest;       // x - n * (the first part of ln 2), exact
   double ln2_low;  // the second part
 };
-Reduction reduced(Computation& c, const Expr& x) {
-  const Expr shift = c.value(magic(c));
+Reduction reduced(Computation& c, const Expr& x, int more = 0) {
+  const Expr shift = c.value(magic(c) + more);
   const Expr t = c.name("t", c.fma(x, c.value(1.4426950408889634), shift));
   const Expr n = c.name("n", t - shift);
   // 0.693359375 has 9 bits, 0x1.62e42feep-1 has 30.
@@ -73,28 +88,36 @@ Reduction reduced(Computation& c, const Expr& x) {
 }
 
 struct Steps {
-  Expr t, n;  // n + magic, n
+  Expr t, n;  // n + more + magic, n
   Expr p;     // e^r - 1
 };
-Steps steps(Computation& c, const Expr& x) {
-  const Reduction of = reduced(c, x);
+Steps steps(Computation& c, const Expr& x, int more = 0) {
+  const Reduction of = reduced(c, x, more);
   const Expr r = c.name("r", c.fma(of.n, c.value(-of.ln2_low), of.rest));
   return {of.t, of.n, c.name("p", exp_minus_one(c, r))};
 }
 
-// (1 + p) * 2^n, whatever n.
-Expr scaled(Computation& c, const Expr& t, const Expr& n, const Expr& p) {
-  if (c.scales()) return call(Fn::kScale, {c.value(1) + p, n});
-  const ExpParts e = parts_of(c, t, p);
+// (1 + p) * 2^n, whatever n; t = n + uneven + magic.
+Expr scaled(Computation& c, const Expr& t, const Expr& p) {
+  const ExpParts e = parts_of(c, t, p, uneven(c));
   // The product of the first is exact but for the rounding of the sum.
   return c.fma(e.p, e.scale_a, e.scale_a) * e.scale_b;
+}
+
+// The same by an instruction, which does nothing where x is below all that has a result.
+Expr scaled_above(Computation& c, const Expr& x, double zero, const Expr& n, const Expr& p) {
+  return select(x < c.value(zero), c.value(0), call(Fn::kScale, {c.value(1) + p, n}));
 }
 
 }  // namespace
 
 Expr exp_inside(Computation& c, const Expr& x) {
-  const Steps s = steps(c, x);
-  return scaled(c, s.t, s.n, s.p);
+  if (c.scales()) {
+    const Steps s = steps(c, x);
+    return call(Fn::kScale, {c.value(1) + s.p, s.n});
+  }
+  const Steps s = steps(c, x, uneven(c));
+  return scaled(c, s.t, s.p);
 }
 
 NormalExp normal_exp(Computation& c, const Expr& x) {
@@ -104,8 +127,11 @@ NormalExp normal_exp(Computation& c, const Expr& x) {
 
 Expr exp(Computation& c, const Expr& x) {
   // Beyond these ends the result is infinity and 0 anyway; min and max as written keep a NaN.
-  const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
-  return exp_inside(c, c.name("x", max(low, min(high, x))));
+  const Expr bounded = min(c.value(ends(c).infinity), x);
+  if (!c.scales()) return exp_inside(c, c.name("x", max(c.value(ends(c).nothing), bounded)));
+  const Expr named = c.name("x", bounded);
+  const Steps s = steps(c, named);
+  return scaled_above(c, named, ends(c).zero, s.n, s.p);
 }
 
 // 1 + p is near 1, and the result a normal number: its exponent has room for n, whose upper bits leave by the shift.
@@ -123,37 +149,43 @@ Expr exp(Computation& c, const Pair& x) {
   const Pair near_one = fast_two_sum(c, c.value(1), r.high);
   const Expr value = near_one.high + (near_one.low + tail);
   if (c.scales()) return call(Fn::kScale, {value, of.n});
-  const ExpParts scale = parts_of(c, of.t, {});
+  const ExpParts scale = parts_of(c, of.t, {}, 0);
   return value * scale.scale_a * scale.scale_b;
 }
 
 //   2^x = 2^n * e^((x - n) ln 2), exact where x is whole
 Expr exp2(Computation& c, const Expr& x) {
-  const Expr low = c.value(c.is_double() ? -1076 : -151), high = c.value(c.is_double() ? 1025 : 129);
-  const Expr bounded = c.name("x", max(low, min(high, x)));
-  const Expr shift = c.value(magic(c));
+  const double zero = c.is_double() ? -1076 : -152, high = c.is_double() ? 1025 : 129;
+  const Expr below = min(c.value(high), x);
+  const Expr bounded = c.name("x", c.scales() ? below : max(c.value(zero), below));
+  const Expr shift = c.value(magic(c) + (c.scales() ? 0 : uneven(c)));
   const Expr t = c.name("t", bounded + shift);
   const Expr n = t - shift;
   const Expr r = c.name("r", (bounded - n) * c.value(0.6931471805599453));
-  return scaled(c, t, n, c.name("p", exp_minus_one(c, r)));
+  const Expr p = c.name("p", exp_minus_one(c, r));
+  return c.scales() ? scaled_above(c, bounded, zero, n, p) : scaled(c, t, p);
 }
 
 //   e^x - 1 = (a * p + (a - 1/b)) * b   for 2^n = a * b: nothing overflows before the result does
 Expr expm1(Computation& c, const Expr& x) {
-  const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
+  const Expr low = c.value(ends(c).zero), high = c.value(ends(c).infinity);
   const Steps s = steps(c, c.name("bounded", max(low, min(high, x))));
-  const ExpParts e = parts_of(c, s.t, s.p);
+  const ExpParts e = parts_of(c, s.t, s.p, 0);
   const Expr value = c.fma(e.scale_a, e.p, e.scale_a - e.inverse_b) * e.scale_b;
   return select(eq(x, c.value(0)), x, value);
 }
 
 namespace {
 
-// e^x for x <= 0: nothing is too large, so 2^n has room for what a subnormal result lacks.
+// e^x for x <= 0: nothing is too large, so 2^n has room for what a subnormal result lacks, and is 0 at the lower end.
 Expr exp_of_negative(Computation& c, const Expr& x) {
   const int room = c.is_double() ? 54 : 24;
-  const Steps s = steps(c, c.name("x", max(c.value(c.is_double() ? -746 : -104), x)));
-  if (c.scales()) return scaled(c, s.t, s.n, s.p);
+  if (c.scales()) {
+    const Expr named = c.name("x", x);
+    const Steps s = steps(c, named);
+    return scaled_above(c, named, ends(c).zero, s.n, s.p);
+  }
+  const Steps s = steps(c, c.name("x", max(c.value(c.is_double() ? -746.5 : -105), x)));
   const Expr scale = c.name("s", power_of_two(c, s.t, room));
   return c.fma(s.p, scale, scale) * c.value(std::ldexp(1, -room));
 }

@@ -273,6 +273,7 @@ Value* Emitter::emit_logical(const ir::Binary& binary) {
 Value* Emitter::emit_select(const ir::Select& select) {
   const bool plain = !may_fault(select.yes) && !may_fault(select.no);
   if (!plain && select.cond.type().is_scalar()) return emit_branches(select.cond, select.yes, select.no);
+  if (plain && has_long_arm(select)) return emit_long_arm(select);
   Value* cond = emit(select.cond);
   if (plain) {
     Value* yes = emit(select.yes);

@@ -1,5 +1,6 @@
 // sin, cos, tan: the distance r to the nearest multiple n of pi/2, Taylor's series on |r| <= pi/4, and the quadrant n
-// mod 4 says which of the two series, with which sign.
+// mod 4 says which of the two series, with which sign. Few arguments are so large that n has more than 20 bits: the
+// long way to their r is the arm of a select, which a vector takes if one of its lanes must.
 //
 //   sin r = r + r^3 S(r^2)        to r^13 for float32 (2^-36), to r^17 for float64 (2^-63)
 //   cos r = 1 - r^2/2 + r^4 C(r^2)      to r^12 (2^-41), to r^18 (2^-66)
@@ -47,21 +48,25 @@ struct Turned {
   SinCos of;
 };
 
-Turned turned(Computation& c, const Expr& x, bool of_float32) {
-  const Reduced r = from_multiple_of_half_pi(c, x, of_float32);
+Turned turned(Computation& c, const Expr& x, bool of_float32, bool few_turns) {
+  const Reduced r =
+      few_turns ? from_near_multiple_of_half_pi(c, x, of_float32) : from_multiple_of_half_pi(c, x, of_float32);
   return {r.quadrant, of_float32 ? short_series(c, r.high) : long_series(c, r.high, r.low)};
 }
 
 Expr has_bit(Computation& c, const Expr& n, int64_t bit) { return ne(bit_and(n, c.integer(bit)), c.integer(0)); }
 
-// `finish` makes the function of a float64 from its quadrant and series.
+// `finish` makes the function of a float64 from its quadrant and series. Each arm has names of its own, so that the
+// long one is computed where it is needed only.
 template <class F>
 Expr in_float64(Computation& c, const Expr& x, F finish) {
-  if (c.is_double()) return finish(c, turned(c, x, false));
-  Computation wide(Type::f(64, c.type().lanes), c.fused());
-  const Expr value = wide.name("x", cast(wide.type(), x));
-  const Turned t = turned(wide, value, true);
-  return wide.finish(cast(c.type(), finish(wide, t)));
+  const auto arm = [&](bool few_turns) {
+    Computation wide(Type::f(64, c.type().lanes), c.fused());
+    const Expr value = c.is_double() ? x : wide.name("x", cast(wide.type(), x));
+    const Turned t = turned(wide, value, !c.is_double(), few_turns);
+    return wide.finish(cast(c.type(), finish(wide, t)));
+  };
+  return select(c.absolute(x) <= c.value(kFewTurns), arm(true), arm(false));
 }
 
 // Below this the function is its argument, whose zeros keep their sign and whose denormals their digits.

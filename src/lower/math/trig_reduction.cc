@@ -137,7 +137,27 @@ Reduced of_float64s(Computation& c, const Expr& x) {
   return {quadrant_of(c, n), r.high, c.name("rl", r_low)};
 }
 
+// pi/2 in parts of 33 bits and a rest, after Cody and Waite: n of 20 bits times a part is exact.
+constexpr double kParts[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2ep-69};
+constexpr double kAfterOne = 0x1.0b4611a626331p-34, kAfterThree = 0x1.b839a252049c1p-104;
+
 }  // namespace
+
+// x - n * (the first part) is exact as well: both are as large, or n is 0. What is left of a float64 may be as small as
+// the third part times n.
+Reduced from_near_multiple_of_half_pi(Computation& c, const Expr& x, bool of_float32) {
+  const Expr shift = c.value(0x1.8p52);
+  const Expr t = c.name("t", c.fma(x, c.value(0x1.45f306dc9c883p-1), shift));
+  const Expr n = c.name("n", t - shift);
+  const Expr quadrant = c.name("q", c.pattern(t));
+  const Expr rest = c.name("rest", c.fma(n, c.value(-kParts[0]), x));
+  if (of_float32) return {quadrant, c.name("r", c.fma(n, c.value(-kAfterOne), rest)), {}};
+  const Pair second = two_sum(c, rest, c.name("p", n * c.value(-kParts[1])));
+  const Pair third = two_sum(c, second.high, c.name("p", n * c.value(-kParts[2])));
+  const Expr low = c.name("low", c.fma(n, c.value(-kAfterThree), second.low + third.low));
+  const Pair r = fast_two_sum(c, third.high, low);
+  return {quadrant, r.high, r.low};
+}
 
 Reduced from_multiple_of_half_pi(Computation& c, const Expr& x, bool of_float32) {
   return of_float32 ? of_float32s(c, x) : of_float64s(c, x);

@@ -5,6 +5,8 @@
 
 namespace tw::lower::math {
 
+inline constexpr double kFewTurns = 0x1p20;
+
 // x = n * pi/2 + high + low,  |high| <= pi/4.  All in float64; `low` is empty where the argument was a float32, whose
 // results need no more digits than `high` has. Infinities and NaN give NaN.
 struct Reduced {
@@ -12,5 +14,7 @@ struct Reduced {
   ir::Expr high, low;
 };
 Reduced from_multiple_of_half_pi(Computation& float64, const ir::Expr& x, bool of_float32);
+// The same where |x| <= kFewTurns: a quarter of the instructions.
+Reduced from_near_multiple_of_half_pi(Computation& float64, const ir::Expr& x, bool of_float32);
 
 }  // namespace tw::lower::math

@@ -1,0 +1,49 @@
+// The arm of a select that takes long, and that few lanes want.
+//
+//   select(c, yes, no), lanes of c     ==>     yes; if not all of c: select(c, yes, no)
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/llvm/emitter.h"
+#include "src/ir/walk.h"
+
+namespace tw::codegen {
+
+using llvm::Value;
+
+namespace {
+
+bool has_more_nodes(const ir::Expr& e, int most) {
+  ir::walk(e, [&](const ir::Expr&) { return most-- > 0; });
+  return most < 0;
+}
+
+}  // namespace
+
+// Where the other arm is short, as a constant, lanes want either.
+bool Emitter::has_long_arm(const ir::Select& select) {
+  constexpr int kShort = 24, kLong = 150;
+  return select.yes.type().is_float() && has_more_nodes(select.yes, kShort) && has_more_nodes(select.no, kLong);
+}
+
+Value* Emitter::emit_long_arm(const ir::Select& select) {
+  if (select.cond.type().is_scalar()) return emit_branches(select.cond, select.yes, select.no);
+  Value* cond = emit(select.cond);
+  Value* yes = emit(select.yes);
+  llvm::BasicBlock *before = b_.GetInsertBlock(), *some = block("some"), *after = block("join");
+  b_.CreateCondBr(b_.CreateAndReduce(cond), after, some, llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1));
+  b_.SetInsertPoint(some);
+  Value* chosen = nullptr;
+  {
+    CacheLevel level(*this);
+    chosen = b_.CreateSelect(cond, yes, emit(select.no));
+  }
+  llvm::BasicBlock* end = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* phi = b_.CreatePHI(yes->getType(), 2);
+  phi->addIncoming(yes, before);
+  phi->addIncoming(chosen, end);
+  return phi;
+}
+
+}  // namespace tw::codegen

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "codegen/c/emitter.h"
+#include "codegen/long_arm.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
 
@@ -200,18 +201,18 @@ CText CEmitter::emit_logical(const ir::Binary& binary) {
 }
 
 CText CEmitter::emit_select(const ir::Select& select, Need need) {
-  return emit_choice(select.cond, select.yes, select.no, need);
+  return emit_choice(select.cond, select.yes, select.no, need, has_long_arm(select));
 }
 
-// cond ? yes : no, or an `if` where an arm that must not be evaluated needs declarations of its own.
-CText CEmitter::emit_choice(const Expr& cond, const Expr& yes, const Expr& no, Need need) {
+// cond ? yes : no, or an `if` where an arm that must not be evaluated, or takes long, needs declarations of its own.
+CText CEmitter::emit_choice(const Expr& cond, const Expr& yes, const Expr& no, Need need, bool is_long) {
   const std::string condition = in(cond, kLogicalOr, Need::kTruth);
   struct Arm {
     CText value;
     std::vector<std::string> prelude;
   };
   const auto arm = [&](const Expr& e) {
-    if (!may_fault(e)) return Arm{emit(e, need), {}};
+    if (!is_long && !may_fault(e)) return Arm{emit(e, need), {}};
     SharingLevel level(*this);
     const size_t mark = lines_.size();
     Indent deeper(*this);

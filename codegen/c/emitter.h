@@ -75,7 +75,7 @@ class CEmitter {
   CText emit_division(const ir::Binary& binary);
   CText emit_careful_division(const ir::Binary& binary, ir::Type type);  // where C's own has another meaning
   CText emit_select(const ir::Select& select, Need need);
-  CText emit_choice(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no, Need need);
+  CText emit_choice(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no, Need need, bool is_long = false);
   CText emit_cast(ir::Type to, const ir::Expr& value, Need need);
   virtual std::string half_cast(ir::Type from, ir::Type to) { return helpers_.half_cast(from, to); }  // a function
   CText emit_call(const ir::Call& call, ir::Type type);

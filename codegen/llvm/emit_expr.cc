@@ -9,6 +9,7 @@
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/long_arm.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
 

@@ -4,26 +4,10 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/emitter.h"
-#include "src/ir/walk.h"
 
 namespace tw::codegen {
 
 using llvm::Value;
-
-namespace {
-
-bool has_more_nodes(const ir::Expr& e, int most) {
-  ir::walk(e, [&](const ir::Expr&) { return most-- > 0; });
-  return most < 0;
-}
-
-}  // namespace
-
-// Where the other arm is short, as a constant, lanes want either.
-bool Emitter::has_long_arm(const ir::Select& select) {
-  constexpr int kShort = 24, kLong = 150;
-  return select.yes.type().is_float() && has_more_nodes(select.yes, kShort) && has_more_nodes(select.no, kLong);
-}
 
 Value* Emitter::emit_long_arm(const ir::Select& select) {
   if (select.cond.type().is_scalar()) return emit_branches(select.cond, select.yes, select.no);

@@ -143,7 +143,6 @@ class Emitter {
   llvm::Value* clamped(llvm::Value* count, int lanes);     // to 0..lanes
   llvm::Value* emit_logical(const ir::Binary& binary);
   llvm::Value* emit_select(const ir::Select& select);
-  static bool has_long_arm(const ir::Select& select);
   llvm::Value* emit_long_arm(const ir::Select& select);
   llvm::Value* emit_branches(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no);
   llvm::Value* emit_guarded(llvm::Value* mask, const ir::Expr& expr);

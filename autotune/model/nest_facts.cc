@@ -139,7 +139,12 @@ class StageReader {
     int widest = view_.element_bytes;
     for (const AccessView& access : view_.accesses) widest = std::max(widest, access.element_bytes);
     f_.lanes = std::max(1.0, machine_.vector_bits / (8.0 * widest));
-    if (shape_.vector) f_.vector_extent = static_cast<double>(shape_.vector->extent);
+    if (shape_.vector) {
+      f_.vector_extent = static_cast<double>(shape_.vector->extent);
+      if (shape_.vector->roots.size() == 1)
+        f_.at_ends = std::min(
+            1.0, 2 * f_.lanes / static_cast<double>(view_.domain[static_cast<size_t>(shape_.vector->roots[0])]));
+    }
     f_.utilisation = shape_.vector ? f_.vector_extent / (vectors(f_.lanes) * f_.lanes) : 1 / f_.lanes;
     double statements = 1, sums = 1, in_statement = 1;
     for (size_t l = 0; l < view_.loops.size(); ++l) {

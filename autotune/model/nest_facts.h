@@ -53,6 +53,7 @@ struct StageFacts {
   std::array<double, kMoves> moved = {};
   double shared = 0;        // bytes that several threads read, once for each of them but one
   double translations = 0;  // of pages
+  double at_ends = 1;       // share of the registers that begin or end their line
   double claimed = 0;       // bytes of an output's lines that come from memory because a part of each is stored
   bool root = true, output = false, copies = false, reduces = false, conditional = false;
   std::vector<AccessFacts> accesses;  // loads first, dearest first

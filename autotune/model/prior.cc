@@ -23,8 +23,8 @@ constexpr double kCrossing = 4;      // cycles for a row of a tile that lies in 
 constexpr double kCopied = 6;        // bytes that a core copies in a cycle: lines that are claimed, other orders
 constexpr double kCopiedNear = 24;   // and of those of them that stay in the nearest cache
 constexpr double kElsewhere = 1.5;   // what one core wrote, others read
-constexpr double kMasked = 1.15;     // loops that read under a condition
-constexpr double kMaskedRead = 1.5;  // and the reads there, each of which makes its mask
+constexpr double kMask = 4;          // instructions that make the mask of a read under a condition
+constexpr double kMaskedRead = 1.5;  // what such a read takes
 constexpr double kWarm = 0.75;       // share of a cache that data of the run before may still fill
 constexpr double kTranslate = 6;     // cycles until the second buffer has translated a page
 constexpr double kOverlap = 0.25;    // share of the lesser terms that the largest does not hide
@@ -35,7 +35,10 @@ double busy_cycles(const StageFacts& f, const Machine& machine) {
   const double excess = std::max(0.0, f.registers + 2 - machine.vector_registers);
   const double waits = std::clamp(f.registers + f.waiting - kReordered - machine.vector_registers, 0.0, f.waiting);
   const double bodies = f.points / f.body;
-  return (arithmetic + (2 * excess + f.windows * waits) * bodies) * (f.conditional ? kMasked : 1);
+  double masks = 0;
+  for (const AccessFacts& a : f.accesses)
+    if (f.conditional && a.along && !a.store) masks += a.instructions * f.at_ends * kMask / machine.rates.issue;
+  return arithmetic + masks + (2 * excess + f.windows * waits) * bodies;
 }
 
 // Of lines that share a set: a part of each is stored, or read as a column's, and the rest is met when they are gone.

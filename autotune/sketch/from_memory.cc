@@ -34,9 +34,14 @@ std::string loop_of_vectors(const Sketch& sketch, const std::string& pass) {
   return std::find(loops.begin(), loops.end(), name) == loops.end() ? "" : name;
 }
 
+// An output that nothing here reads again, of more than a few cores have of the caches.
+bool leaves_caches(const Stage& root) {
+  return root.output && root.readers.empty() && !root.reduces() && bytes_of(root) >= kMoreThanShare;
+}
+
 // A store waits until its line is there: the pass before the last one asks for what that writes.
 void claim_lines(Sketch& sketch, const Stage& root, const Place& rows, const std::vector<std::string>& passes) {
-  if (!root.output || bytes_of(root) < kMoreThanShare) return;
+  if (!leaves_caches(root)) return;
   for (const std::string& pass : passes) {
     const std::string loop = loop_of_vectors(sketch, pass);
     const int stage = sketch.graph.find(pass);
@@ -53,7 +58,7 @@ void claim_lines(Sketch& sketch, const Stage& root, const Place& rows, const std
 }  // namespace
 
 void store_past_caches(Sketch& sketch, const Stage& root) {
-  if (!root.output || !root.readers.empty() || root.reduces() || bytes_of(root) < kMoreThanShare) return;
+  if (!leaves_caches(root)) return;
   const std::string knob = root.name + ".nontemporal";
   double all = 0;
   for (const Stage& stage : sketch.graph.stages)

@@ -130,3 +130,11 @@ def test_claimed_lines_change_no_value():
     s, (_, B) = claiming()
     assert "s[E].prefetch(B, E_jo, 0, from_=(s[B], i))" in s.to_python()
     assert tw.Schedule.from_steps(B, s.steps).steps == s.steps
+
+
+@pytest.mark.parametrize("read_again", [False, True])
+def test_rows_from_memory_are_fetched_whoever_reads_them_again(read_again):
+    A, _, _, _, B = softmax(4096, 1024)
+    outputs = [B, te.compute(B.shape, lambda i, j: B[i, j] * 2.0, name="C")] if read_again else [B]
+    steps = tw.default_schedule([A, *outputs], target="llvm -mtriple=x86_64-linux-gnu -mcpu=icelake-server").steps
+    assert {(step[1], step[2]) for step in steps if step[0] == "prefetch"} == ({("E", "A")} if read_again else {("E", "A"), ("E", "B")})

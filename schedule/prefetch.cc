@@ -96,10 +96,11 @@ Status check_prefetches(const LoopNest& nest, const Placement& placed, const std
       if (from == kNone || other.position(from) == kNone)
         return wrong("from must be a loop of stage " + other.name + ", not " + note.from,
                      "it was split or fused afterwards");
-      if (other.position(from) > innermost_around(placed, i, level, of))
-        return wrong(
-            "from must be a loop around " + axis + ", or " + axis + " itself, not " + note.from + " of " + other.name,
-            "only loops within it share out what its iterations read");
+      if (other.position(from) > innermost_around(placed, i, level, of)) {
+        std::string rule = "from must be a loop around " + axis + ", or ";
+        rule.append(axis).append(" itself, not ").append(note.from).append(" of ").append(other.name);
+        return wrong(rule, "only loops within it share out what its iterations read");
+      }
       if (stage.axes[note.axis].annotation == Annotation::kVectorized)
         return wrong("axis must not be vectorized, as " + axis + " is",
                      "its iterations run all at once; prefetch at a loop around it");

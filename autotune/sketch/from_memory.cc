@@ -39,22 +39,6 @@ bool leaves_caches(const Stage& root) {
   return root.output && root.readers.empty() && !root.reduces() && bytes_of(root) >= kMoreThanShare;
 }
 
-// A store waits until its line is there: the pass before the last one asks for what that writes.
-void claim_lines(Sketch& sketch, const Stage& root, const Place& rows, const std::vector<std::string>& passes) {
-  if (!leaves_caches(root)) return;
-  for (const std::string& pass : passes) {
-    const std::string loop = loop_of_vectors(sketch, pass);
-    const int stage = sketch.graph.find(pass);
-    if (pass == root.name || loop.empty() || !reads_in_place(sketch.graph, sketch.graph.find(root.name), stage))
-      continue;
-    const bool known = target::stores_wait(sketch.target);
-    sketch.cfg.define_knob(root.name + ".claims", known ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1});
-    if (sketch.cfg.value(root.name + ".claims") == 1 && sketch.cfg.value(root.name + ".nontemporal") == 0)
-      sketch.step(schedule::Prefetch{pass, root.name, loop, 0, rows.axis, rows.consumer, ""});
-    return;
-  }
-}
-
 }  // namespace
 
 void store_past_caches(Sketch& sketch, const Stage& root) {
@@ -66,6 +50,21 @@ void store_past_caches(Sketch& sketch, const Stage& root) {
   sketch.cfg.define_knob(knob,
                          all > schedule::kMoreThanCaches ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1});
   if (sketch.cfg.value(knob) == 1) sketch.step(schedule::Nontemporal{root.name});
+}
+
+void claim_lines(Sketch& sketch, const Stage& root, const Place& rows, const std::vector<std::string>& passes) {
+  if (!leaves_caches(root)) return;
+  const int last = sketch.graph.find(root.name);
+  for (const std::string& pass : passes) {
+    const std::string loop = loop_of_vectors(sketch, pass);
+    if (pass == root.name || loop.empty() || !reads_in_place(sketch.graph, last, sketch.graph.find(pass))) continue;
+    const std::string knob = root.name + ".claims";
+    const bool known = target::stores_wait(sketch.target);
+    sketch.cfg.define_knob(knob, known ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1});
+    if (sketch.cfg.value(knob) == 1 && sketch.cfg.value(root.name + ".nontemporal") == 0)
+      sketch.step(schedule::Prefetch{pass, root.name, loop, 0, rows.axis, rows.consumer, ""});
+    return;
+  }
 }
 
 void fetch_rows_ahead(Sketch& sketch, const Stage& root, const Place& rows, const std::vector<std::string>& passes,
@@ -85,7 +84,6 @@ void fetch_rows_ahead(Sketch& sketch, const Stage& root, const Place& rows, cons
     if (loop.empty() || std::find(passes.begin(), passes.end(), last) == passes.end()) continue;
     fetches.push_back({last, source.name, loop, 1, rows.axis, last == rows.consumer ? "" : rows.consumer, ""});
   }
-  claim_lines(sketch, root, rows, passes);
   if (fetches.empty()) return;
   sketch.cfg.define_knob(root.name + ".ahead", {1, 0, 2});
   for (schedule::Prefetch& fetch : fetches) {

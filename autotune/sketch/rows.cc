@@ -233,7 +233,9 @@ class Rows {
     // Readers first, so that what a stage is computed in stands already; a stage that is inlined is one no longer.
     for (auto member = group_.members.rbegin(); member != group_.members.rend(); ++member) place(*member);
     store_past_caches(sketch_, root_);
-    if (form_.lanes == kNoAxis && !at_.axis.empty()) fetch_rows_ahead(sketch_, root_, at_, passes_, rows_);
+    if (form_.lanes != kNoAxis || at_.axis.empty()) return;
+    claim_lines(sketch_, root_, at_, passes_);
+    fetch_rows_ahead(sketch_, root_, at_, passes_, rows_);
   }
 
  private:
@@ -287,9 +289,8 @@ schedule::Factor Rows::lanes(const std::string& stage, const Axis& axis) {
   const bool alike = stage == root_.name || (!form_.inner.empty() && axis.extent == last_extent());
   const std::string knob = (alike ? root_.name : stage) + ".lanes";
   // All lines of a vector are asked for at once, and few can be on their way.
-  sketch_.cfg.define_knob(knob, up_to(axis.extent, one_by_one() ? std::vector<int64_t>{2 * lanes, lanes, 4 * lanes}
-                                                                : std::vector<int64_t>{4 * lanes, lanes, 2 * lanes,
-                                                                                       8 * lanes, 16 * lanes}));
+  const std::vector<int64_t> few{2 * lanes, lanes, 4 * lanes}, all{4 * lanes, lanes, 2 * lanes, 8 * lanes, 16 * lanes};
+  sketch_.cfg.define_knob(knob, up_to(axis.extent, one_by_one() ? few : all));
   return sketch_.cfg.factor(knob);
 }
 

@@ -46,3 +46,12 @@ def test_lanes_take_the_way_that_they_need(name, dtype, large):
         units = np.abs(out[known] - exact[known]) / np.spacing(np.abs(out[known]))
         assert units.max() <= apart, (target, x[known][units.argmax()])
     assert np.signbit(computed("sin", x, str(tw.Target.host()))[1]) and computed("cos", x, "interp")[0] == 1
+
+
+def test_the_long_way_is_a_branch():
+    A = te.placeholder((256,), name="A")
+    s = te.create_schedule(B := te.compute((256,), lambda i: te.sin(A[i]), name="B"))
+    s[B].vectorize(s[B].split(s[B].op.axis[0], 16)[1])
+    text = tw.build(s, [A, B], target="llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4").source("llvm")
+    assert "some:" in text and "vector.reduce.and" in text
+    assert "if (fabsf(" in tw.build(s, [A, B], target="c").source("c")

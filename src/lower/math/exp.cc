@@ -108,6 +108,11 @@ Expr scaled(Computation& c, const Expr& t, const Expr& p) {
 Expr scaled_above(Computation& c, const Expr& x, double zero, const Expr& n, const Expr& p) {
   return select(x < c.value(zero), c.value(0), call(Fn::kScale, {c.value(1) + p, n}));
 }
+Expr exp_above(Computation& c, const Expr& x) {
+  const Expr named = c.name("x", x);
+  const Steps s = steps(c, named);
+  return scaled_above(c, named, ends(c).zero, s.n, s.p);
+}
 
 }  // namespace
 
@@ -129,9 +134,7 @@ Expr exp(Computation& c, const Expr& x) {
   // Beyond these ends the result is infinity and 0 anyway; min and max as written keep a NaN.
   const Expr bounded = min(c.value(ends(c).infinity), x);
   if (!c.scales()) return exp_inside(c, c.name("x", max(c.value(ends(c).nothing), bounded)));
-  const Expr named = c.name("x", bounded);
-  const Steps s = steps(c, named);
-  return scaled_above(c, named, ends(c).zero, s.n, s.p);
+  return exp_above(c, bounded);
 }
 
 // 1 + p is near 1, and the result a normal number: its exponent has room for n, whose upper bits leave by the shift.
@@ -180,11 +183,7 @@ namespace {
 // e^x for x <= 0: nothing is too large, so 2^n has room for what a subnormal result lacks, and is 0 at the lower end.
 Expr exp_of_negative(Computation& c, const Expr& x) {
   const int room = c.is_double() ? 54 : 24;
-  if (c.scales()) {
-    const Expr named = c.name("x", x);
-    const Steps s = steps(c, named);
-    return scaled_above(c, named, ends(c).zero, s.n, s.p);
-  }
+  if (c.scales()) return exp_above(c, x);
   const Steps s = steps(c, c.name("x", max(c.value(c.is_double() ? -746.5 : -105), x)));
   const Expr scale = c.name("s", power_of_two(c, s.t, room));
   return c.fma(s.p, scale, scale) * c.value(std::ldexp(1, -room));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/filled.h"
+#include "schedule/zero_terms.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -24,6 +25,7 @@ class Finder {
       if (split && split->parent == stage.nest.persistent.whole && stage.bounds.loop[stage.nest.persistent.tiles])
         continue;  // tiles_of_block.h; of one tile at most there is no loop
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
+      if (adds_zeros(nest_, placed_, all_, stage.id, *split)) continue;
       add_end(stage, stage.bounds.value[split->parent] < stage.bounds.extent[split->parent].expr(),
               !stage.nest.axes[split->parent].reduction);
     }

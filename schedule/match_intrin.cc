@@ -7,6 +7,7 @@
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "schedule/tile_memory.h"
+#include "schedule/zero_terms.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -84,6 +85,7 @@ class Matcher {
     for (const Relation& relation : stage_.relations) {
       const auto* split = std::get_if<SplitRelation>(&relation);
       if (!split || !is_uneven(bounds_, *split) || is_shifted(stage_, bounds_, *split)) continue;
+      if (adds_zeros(nest_, placed_, all_, id_, *split)) continue;
       const ir::Expr inside = bounds_.value[split->parent] < bounds_.extent[split->parent].expr();
       TW_TRY([[maybe_unused]] Unit found, add_edge(inside, split->parent));
     }

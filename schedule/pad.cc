@@ -17,16 +17,18 @@ namespace {
 // A stage of more elements than this is what padding made of it, not what anybody wants.
 constexpr double kMostElements = 1LL << 40;
 
+// Of a data axis.
 const SplitRelation* padding_split(const StageNest& stage) {
   for (const Relation& relation : stage.relations)
-    if (const auto* split = std::get_if<SplitRelation>(&relation); split && split->tail == Tail::kPad) return split;
+    if (const auto* split = std::get_if<SplitRelation>(&relation);
+        split && split->tail == Tail::kPad && !stage.axes[split->parent].reduction)
+      return split;
   return nullptr;
 }
 
 // The splits of an axis, of the outer loop that this leaves, and so on, as far as one of them pads.
 std::vector<const SplitRelation*> padding_splits(const StageNest& stage, AxisId axis) {
   std::vector<const SplitRelation*> splits;
-  if (!padding_split(stage)) return splits;
   while (const Relation* relation = stage.relation_from(axis)) {
     const auto* split = std::get_if<SplitRelation>(relation);
     if (!split) break;
@@ -55,7 +57,13 @@ AxisId whole_axis(const StageNest& stage, AxisId axis) {
     const auto* split = std::get_if<SplitRelation>(&*relation);
     if (split && split->outer == axis && !split->by_parts()) axis = split->parent;
   }
-  return axis < stage.data_rank ? axis : kNone;
+  return axis < stage.data_rank + stage.reduce_rank ? axis : kNone;
+}
+
+// Of which a zero is the identity.
+bool is_sum(const StageNest& stage) {
+  const ir::Reduce* reduce = stage.bodies.size() == 1 ? stage.reduction() : nullptr;
+  return reduce && reduce->op == ir::ReduceOp::kSum;
 }
 
 // Whether all that the stage reads at `index` is there, padding included.
@@ -210,10 +218,11 @@ Status check_pad(const LoopNest& nest, const char* step, int i, AxisId axis, con
                  const Extent& parts) {
   const StageNest& stage = nest.stage(i);
   const auto wrong = [&](const std::string& rule) { return refuse(step, rule) << describe(stage, axis); };
-  if (stage.axes[axis].reduction)
-    return wrong("tail must be one that visits each value once, not pad")
-           << "pad adds iterations; the reduction would add their terms. Use guard, mask or peel.";
-  if (stage.output)
+  const bool reduction = stage.axes[axis].reduction;
+  if (reduction && !is_sum(stage))
+    return wrong("tail pad of a reduction axis must be that of a sum, and " + stage.name + " is none")
+           << "pad adds terms that are zeros. Use guard, mask or peel.";
+  if (stage.output && !reduction)
     return wrong("tail of an output's loop must be guard, mask, peel or shift_inward, not pad")
            << "its caller knows its shape: there is no place past the end"
            << "cache_write " + stage.name + " and pad the cache, or use another tail";

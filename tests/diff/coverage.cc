@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
       {"groups, intrinsics, relayouts",
        {"group", "intrinsic that adds", "intrinsic with a body", "intrinsic with elem_offset", "intrinsic of tiles",
         "intrinsic of lower tiles", "intrinsic of tiles of fewer terms", "tail of an intrinsic",
-        "cache_write of changed loops", "cache_read of other axes"}},
+        "cache_write of changed loops", "cache_read of other axes", "terms past the end"}},
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
        {"uneven", "parts that read one element", "extent 0", "extent 1", "symbolic extents", "symbolic tail",

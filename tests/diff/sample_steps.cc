@@ -29,6 +29,7 @@ const std::vector<Proposal>& proposals() {
       {"compute_inline", Phase::kGraph, 15, compute_inline},
       {"rfactor", Phase::kGraph, 20, rfactor},
       {"transform_layout", Phase::kGraph, 15, transform_layout},
+      {"pad terms", Phase::kGraph, 25, pad_terms},
       {"split", Phase::kLoops, 50, split},
       {"tile", Phase::kLoops, 12, tile},
       {"fuse", Phase::kLoops, 16, fuse},

@@ -97,6 +97,7 @@ void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::
     compute_inline(Stepper&, const std::string&);                                         // steps_graph.cc
 void rfactor(Stepper&, const std::string&);                                               // steps_rfactor.cc
 void transform_layout(Stepper&, const std::string&);                                      // steps_layout.cc
+void pad_terms(Stepper&, const std::string&);                                             // steps_terms.cc
 void tensorize(Stepper&, const std::string&), leave_plain(Stepper&, const std::string&);  // steps_tensorize.cc
 bool has_loops_of_intrinsic(const StageNest&);  // as it stands; few have them once loops have changed
 bool has_loops_of_warp(const StageNest&), multiply_in_warps(Stepper&, const std::string&);     // steps_warp.cc

@@ -41,14 +41,16 @@ std::optional<int64_t> repeats(const StageNest& stage, const Axis& axis) {
 
 // The axis itself, or the outer loop of splits by factors that are numbers.
 bool is_padding_legal(const StageNest& stage, const Axis& axis) {
-  if (stage.output || axis.reduction || stage.op->scan()) return false;
+  if (stage.op->scan()) return false;
+  if (axis.reduction ? stage.bodies.size() != 1 || stage.reduction()->op != ir::ReduceOp::kSum : stage.output)
+    return false;
   AxisId at = stage.find_axis(axis.name);
   for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation)
     if (const auto* split = std::get_if<SplitRelation>(&*relation); split && split->outer == at && !split->by_parts()) {
       if (!split->factor.known()) return false;
       at = split->parent;
     }
-  return at < stage.data_rank;
+  return at < stage.data_rank + stage.reduce_rank;
 }
 
 // Parts that read one element each, some of them past the end: of these, the element would be past the end as well.

@@ -64,8 +64,10 @@ struct Dot {
   int64_t lanes, group, rows = 1, packed = 0;
   int64_t terms = 0;
   int sums = 1;  // whose terms these are: of several, they lie side by side as the channels of neighbouring pixels do
+  int64_t channels = 0;  // of such a pixel, in a copy: more than there are, where zeros make them whole
   bool in_place = false, may_stay = false;
-  bool pads = false;  // lines of the right factor are rounded up to whole lanes
+  bool pads = false;        // lines of the right factor are rounded up to whole lanes
+  bool pads_terms = false;  // both factors are copies whose terms are rounded up to whole groups
   bool packs_rows() const { return rows > 1 && !in_place; }
   bool is_tile() const { return packed > 0; }
   int64_t side_by_side() const { return is_tile() ? packed : group; }
@@ -81,6 +83,8 @@ struct DotPanel {
 bool vectorize_dot_panel(Sketch&, const DotPanel&);  // whether there are vectors that make it
 
 std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
+// Whether the target has such an instruction for factors of these types.
+bool multiplies(const Target&, ir::Type left, ir::Type right, ir::Type sum);
 // Whether lines end in several vectors, each half as long as the one before: where there are no masks.
 bool ends_in_vectors(const Stage& contraction, const Roles&, const Target&);
 // Whether these are computed as a whole one, for nobody: where what they read is copied in the tasks, with room behind

@@ -57,11 +57,18 @@ std::vector<std::string> Contraction::panel_indices(const std::string& lane) con
   const std::vector<int> grouped = grouped_dimensions();
   const std::string group = dot_ ? std::to_string(dot_->side_by_side()) : "";
   std::string terms = grouped.empty() ? "" : names[static_cast<size_t>(grouped[0])];
+  std::string beyond;
   if (joins_sums()) {
-    const std::string channels = std::to_string(stage_.sums.back().extent);
-    terms = "(" + terms + " * " + channels + " + " + names[static_cast<size_t>(grouped[1])] + ")";
+    const std::string channels = std::to_string(dot_->channels);
+    std::string channel = names[static_cast<size_t>(grouped[1])];
+    if (pads_channels()) beyond = channel + " // " + channels, channel += " % " + channels;
+    terms = "(" + terms + " * " + channels + " + " + channel + ")";
   }
-  const std::string groups = terms + " // " + group;
+  std::vector<std::string> groups = {terms + " // " + group};
+  if (packed_ahead_ && dot_ && dot_->pads_terms) {
+    const std::string tile = std::to_string(dot_->group);
+    groups = {terms + " // " + tile, terms + " % " + tile + " // " + group};
+  }
   std::vector<std::string> indices;
   for (int d = 0; d < static_cast<int>(names.size()); ++d) {
     if (d == roles_.lane_dimension) continue;
@@ -69,10 +76,11 @@ std::vector<std::string> Contraction::panel_indices(const std::string& lane) con
     if (place == grouped.end())
       indices.push_back(names[static_cast<size_t>(d)]);
     else if (place == grouped.begin())
-      indices.push_back(groups);
+      indices.insert(indices.end(), groups.begin(), groups.end());
   }
   indices.push_back(lane);
   if (dot_) indices.push_back(terms + " % " + group);
+  if (!beyond.empty()) indices.push_back(beyond);
   return indices;
 }
 
@@ -98,16 +106,45 @@ void Contraction::place_whole() {
   k_.step(schedule::Vectorize{panel_, inside});
 }
 
-// Pixels of a line side by side, [n, y, x * channels + c]. Gives the loops of the copy.
-std::vector<std::string> Contraction::join_line(const std::string& copy, std::vector<std::string> axes) {
-  const std::string channel = axes.back(), pixel = axes[axes.size() - 2];
+// Pixels of a line side by side, [n, y, x * channels + c], of so many pixels.
+void Contraction::join_lines(const std::string& copy, std::vector<std::string> axes, int64_t pixels, bool parallel) {
+  constexpr int64_t kVectors = 4;  // that copy_in_vectors makes of these lanes
+  std::string channel = axes.back(), pixel = axes[axes.size() - 2];
   axes.resize(axes.size() - 2);
+  const std::string all = std::to_string(dot_->channels);
   std::vector<std::string> indices = axes;
-  indices.push_back(pixel + " * " + std::to_string(stage_.sums.back().extent) + " + " + channel);
-  k_.step(schedule::TransformLayout{copy, indices, ""});
+  indices.push_back(pixel + " * " + all + " + " + channel + (pads_channels() ? " % " + all : ""));
+  if (pads_channels()) indices.push_back(channel + " // " + all);
+  k_.step(schedule::TransformLayout{copy, indices, pads_channels() ? "0" : ""});
+  int64_t lanes = lanes_of(source_of(roles_.broadcast), k_.target);
+  if (const int64_t wide = padded_pixels(pixels); wide > pixels) {
+    const auto [outer, inner] = split(copy, pixel, Factor(wide), ir::Tail::kPad);
+    axes.push_back(outer);
+    pixel = inner, pixels = wide;
+  }
+  if (pads_channels()) {
+    const auto [outer, inner] = split(copy, channel, Factor(dot_->channels), ir::Tail::kPad);
+    axes.push_back(outer);
+    std::vector<std::string> order = axes;
+    order.insert(order.end(), {pixel, inner});
+    k_.reorder(copy, order);
+    channel = inner;
+    lanes = std::max<int64_t>(lanes / kVectors, 1);
+  }
   axes.push_back(k_.fuse(copy, {pixel, channel}));
-  k_.reorder(copy, axes);
-  return axes;
+  if (!pads_channels()) k_.reorder(copy, axes);
+  copy_in_vectors(copy, axes, pixels * dot_->channels, lanes, parallel);
+}
+
+// Of a line of the image, those that whole tiles read, of as many as there are.
+int64_t Contraction::padded_pixels(int64_t pixels) {
+  if (!is_matrix() || !dot_->is_tile() || !leaves_rows()) return pixels;
+  const Access& read = *roles_.broadcast.read;
+  const int64_t tile = value("tile", 0), rows = (axis(roles_.rows).extent + tile - 1) / tile * tile;
+  const ir::Expr& at = read.at()[read.at().size() - 2];
+  int64_t last = (rows - 1) * step_along(at, axis(roles_.rows).var).value_or(0);
+  for (const Axis& sum : stage_.sums) last += (sum.extent - 1) * step_along(at, sum.var).value_or(0);
+  return std::max(pixels, last + 1);
 }
 
 // [i // 6, k, i % 6]; of matrices [i // 8, k // 8, i % 8, k % 8].
@@ -117,8 +154,7 @@ void Contraction::place_rows() {
     std::vector<std::string> axes;
     for (size_t d = 0; d < source.shape.size(); ++d) axes.push_back("ax" + std::to_string(d));
     k_.step(schedule::ComputeAt{rows_, root_.name, task_});
-    const int64_t line = source.shape.back() * source.shape[source.shape.size() - 2];
-    return copy_in_vectors(rows_, join_line(rows_, axes), line, lanes_of(source, k_.target), false);
+    return join_lines(rows_, axes, source.shape[source.shape.size() - 2], false);
   }
   const int dimension = dimension_of(*roles_.broadcast.read, axis(roles_.rows));
   const std::string row = "ax" + std::to_string(dimension), by = std::to_string(k_.cfg.value(knob("tile"), 0));
@@ -160,10 +196,12 @@ int64_t Contraction::padded_line() {
   return (line + lanes - 1) / lanes * lanes;
 }
 
-// Sums that are padded read all terms of an iteration: so many groups of `group` terms; 0 where these are there.
+// Sums that are padded read all terms of an iteration, and those of whole tiles all of a tile: so many groups of
+// `group` terms; 0 where these are there.
 int64_t Contraction::padded_groups(int64_t group) {
-  const int64_t terms = dot_->group * value("unroll");
-  return (pads() || leaves_rows()) && dot_->terms % terms != 0 ? terms / group : 0;
+  const bool all = pads() || leaves_rows();
+  const int64_t terms = dot_->group * (all ? value("unroll") : 1);
+  return (all || dot_->pads_terms) && dot_->terms % terms != 0 ? terms / group : 0;
 }
 
 // What is packed for dot products, where it is copied as it lies. Gives whether it is.
@@ -243,12 +281,14 @@ void Contraction::place_broadcast() {
   if (place == "\"task\"") k_.step(schedule::ComputeAt{stage.name, root_.name, task_});
   std::vector<std::string> axes;
   for (const Axis& a : stage.data) axes.push_back(a.name);
-  int64_t line = stage.data.back().extent;
-  if (joins_sums()) {
-    axes = join_line(stage.name, axes);
-    line *= stage.data[stage.data.size() - 2].extent;
+  const int64_t pixels = stage.data.size() < 2 ? 1 : stage.data[stage.data.size() - 2].extent;
+  if (joins_sums()) return join_lines(stage.name, axes, pixels, place == "\"root\"");
+  if (const int64_t wide = padded_pixels(pixels); wide > pixels) {
+    const auto [outer, inner] = split(stage.name, axes[axes.size() - 2], Factor(wide), ir::Tail::kPad);
+    axes[axes.size() - 2] = outer;
+    axes.insert(axes.end() - 1, inner);
   }
-  copy_in_vectors(stage.name, axes, line, lanes_of(stage, k_.target), place == "\"root\"");
+  copy_in_vectors(stage.name, axes, stage.data.back().extent, lanes_of(stage, k_.target), place == "\"root\"");
 }
 
 // All of it, before the tasks begin.

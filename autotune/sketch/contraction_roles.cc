@@ -300,6 +300,7 @@ std::optional<Roles> best_roles(const Graph& graph, int contraction, const Targe
         other->vectors.source == other->broadcast.source || is_state(stage, other->vectors))
       continue;
     other->innermost = false;
+    if (dot_of(graph, stage, *other, target)) return other;
     const double cost = cost_of_term(graph, stage, *other, target);
     if (cost < least) least = cost, best = std::move(other);
   }

@@ -68,7 +68,10 @@ class Contraction {
   }
   bool leaves_rows() const { return dot_ && axis(roles_.rows).extent % dot_->rows != 0; }
   bool leaves_columns() const { return dot_ && axis(roles_.lanes).extent % dot_->lanes != 0; }
-  bool leaves_terms() const { return dot_ && dot_->terms % dot_->side_by_side() != 0; }
+  bool leaves_terms() const {
+    return dot_ && (dot_->pads_terms || pads_channels() || dot_->terms % dot_->side_by_side() != 0);
+  }
+  bool pads_channels() const { return joins_sums() && dot_->channels > stage_.sums.back().extent; }
   // Whether pixels of a line leave out other terms. Then a tile is at one place of its line in all lines: loops are cut
   // at the ends of lines.
   bool leaves_terms_out();
@@ -91,6 +94,7 @@ class Contraction {
   void lay_out_matrices();
   void tile_outputs();
   void tile_sums();
+  std::vector<std::string> join_terms(std::vector<std::string> terms);
   std::vector<std::string> split_terms(std::vector<std::string> terms);
   std::vector<std::string> distances() const;
   void fetch_ahead(const std::string& terms);
@@ -112,8 +116,9 @@ class Contraction {
   bool vectorize_terms(const std::string& lane, const std::string& groups);
   int64_t padded_line();
   int64_t padded_groups(int64_t group);
+  int64_t padded_pixels(int64_t pixels);
   void place_rows();
-  std::vector<std::string> join_line(const std::string& copy, std::vector<std::string> axes);
+  void join_lines(const std::string& copy, std::vector<std::string> axes, int64_t pixels, bool parallel);
   void place_broadcast();
   void place_wide(const std::string& copy);
   void copy_in_vectors(const std::string& copy, const std::vector<std::string>& axes, int64_t extent, int64_t lanes,

@@ -92,6 +92,22 @@ void Contraction::fetch_ahead(const std::string& terms) {
                              value("ahead", 1) == 2 ? "L2" : ""});
 }
 
+// The last two loops as one.
+std::vector<std::string> Contraction::join_terms(std::vector<std::string> terms) {
+  std::string channel = terms.back(), pixel = terms[terms.size() - 2];
+  terms.resize(terms.size() - 2);
+  if (pads_channels()) {
+    const auto [outer, inner] = split(sums_, channel, Factor(dot_->channels), ir::Tail::kPad);
+    terms.push_back(outer);
+    channel = inner;
+  }
+  std::vector<std::string> order = terms;
+  order.insert(order.end(), {pixel, channel});
+  if (pads_channels() || !k_.graph.first.empty()) k_.reorder(sums_, order);
+  terms.push_back(k_.fuse(sums_, {pixel, channel}));
+  return terms;
+}
+
 void Contraction::tile_sums() {
   constexpr int64_t kMostLanes = 1024;  // of a loop that is vectorized, by its whole domain
   const bool in_blocks = value("block") > 0;
@@ -101,12 +117,7 @@ void Contraction::tile_sums() {
   std::string line = lines_ > 1 ? axis(roles_.share).name : "";
   std::vector<std::string> order, row_tiles, inner, terms;
   for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
-  if (joins_sums()) {
-    const auto joined = terms.end() - dot_->sums;
-    const std::string name = k_.fuse(sums_, {joined, terms.end()});
-    terms.erase(joined, terms.end());
-    terms.push_back(name);
-  }
+  if (joins_sums()) terms = join_terms(std::move(terms));
   const auto cut = [&](std::string& loop, Factor by, std::vector<std::string>& around) {
     const auto [outer, within] = split(sums_, loop, std::move(by));
     around.push_back(outer);
@@ -135,7 +146,8 @@ void Contraction::tile_sums() {
   inner = {row, lane};
   if (dot_) {
     split(sums_, lane, Factor(dot_->lanes), pads ? ir::Tail::kPad : ir::Tail::kAuto);
-    const auto [group, term] = split(sums_, terms.back(), Factor(dot_->group));
+    const auto [group, term] =
+        split(sums_, terms.back(), Factor(dot_->group), dot_->pads_terms ? ir::Tail::kPad : ir::Tail::kAuto);
     terms.back() = group;
     inner = {row, lane + ".o", lane + ".i", term};
   }

@@ -7,6 +7,7 @@
 
 #include "autotune/sketch/repeats.h"
 #include "autotune/sketch/strips.h"
+#include "autotune/sketch/turned.h"
 #include "schedule/loop_nest.h"
 #include "schedule/operands.h"
 #include "schedule/placement.h"
@@ -92,9 +93,14 @@ void add_reads(const schedule::LoopNest& nest, const std::vector<ir::Expr>& bodi
 
 class Analysis {
  public:
-  Analysis(const std::vector<te::Tensor>& outputs, const Target& target)
-      : s_(outputs), device_(target.abilities.device.has_value()) {
+  Analysis(const std::vector<te::Tensor>& outputs, const Target& target, const std::vector<Turned>& turned)
+      : s_(outputs), device_(target.abilities.device.has_value()), turned_(turned) {
     graph_.outputs = outputs;
+    for (const Turned& operand : turned_) {
+      copies_.insert(s_.nest().unique_name(operand.copy.stage + "." + ir::to_string(operand.copy.scope)));
+      s_.apply(operand.copy);
+      graph_.first.push_back(operand.copy);
+    }
   }
 
   // What is stored in strips, and what is then inlined.
@@ -128,6 +134,8 @@ class Analysis {
 
   schedule::Schedule s_;
   const bool device_;
+  const std::vector<Turned> turned_;
+  std::set<std::string> copies_;  // that are not inlined
   Graph graph_;
   Repeats repeats_;
   std::unordered_map<int, int64_t> nodes_;   // of bodies, with inlined stages expanded
@@ -159,7 +167,7 @@ bool Analysis::hoist_function(int i) {
     const std::optional<Product> product = product_of(declared);
     const auto is_new = [&](int read) { return declared.reads[static_cast<size_t>(read)].stage == reader - 1; };
     if (product && (is_new(product->left) || is_new(product->right))) {
-      graph_.hoists.push_back(step);
+      graph_.first.push_back(step);
       return true;
     }
     std::swap(s_, with);
@@ -177,6 +185,9 @@ Stage Analysis::facts(int i) const {
   for (const ir::Expr& extent : from.op->shape()) made.shape.push_back(*ir::as_int(extent));
   made.data = axes_of(from, 0, from.data_rank);
   made.sums = axes_of(from, from.data_rank, from.reduce_rank);
+  for (const Turned& operand : turned_)
+    if (operand.copy.readers.front() == made.name)
+      std::ranges::stable_partition(made.sums, [&](const Axis& sum) { return sum.name != operand.sum; });
   made.scan = schedule::scan_around(s_.nest(), i);
   if (const te::Scan* scan = from.op->scan()) made.same_shapes = te::have_one_shape(*scan);
   for (int64_t extent : made.shape) made.elements *= std::max<int64_t>(extent, 1);
@@ -223,7 +234,7 @@ bool Analysis::is_read_in_one_place(int i, const std::vector<int>& readers) {
 
 bool Analysis::worth_inlining(int i) {
   Stage& it = stage(i);
-  if (it.kind != StageKind::kPointwise || it.output || it.bodies.size() != 1) return false;
+  if (it.kind != StageKind::kPointwise || it.output || it.bodies.size() != 1 || copies_.contains(it.name)) return false;
   if (schedule::scan_around(s_.nest(), i) != schedule::kNone) return false;
   int64_t nodes = nodes_of(it.bodies);
   bool reads_computed = false;
@@ -350,13 +361,17 @@ int Graph::find(const std::string& name) const {
 }
 
 Graph analyse(const std::vector<te::Tensor>& outputs, const Target& target) {
+  return turn_operands(analyse_turned(outputs, target, {}), target);
+}
+
+Graph analyse_turned(const std::vector<te::Tensor>& outputs, const Target& target, const std::vector<Turned>& turned) {
   if (!target.abilities.device) {
-    Analysis analysis(outputs, target);
+    Analysis analysis(outputs, target, turned);
     analysis.keep(target);
     Graph graph = analysis.run();
     if (takes_all_strips(graph)) return graph;
   }
-  return Analysis(outputs, target).run();
+  return Analysis(outputs, target, turned).run();
 }
 
 std::optional<Product> product_of(const Stage& stage) {

@@ -77,14 +77,22 @@ struct Product {
 
 struct Graph {
   std::vector<te::Tensor> outputs;
-  std::vector<schedule::Hoist> hoists;  // the first Steps of each schedule, without which some stages are not there
-  std::vector<Stage> stages;            // producers first
+  std::vector<schedule::Step> first;  // of each schedule: without them some stages are not there
+  std::vector<Stage> stages;          // producers first
   const Stage& at(int i) const { return stages[static_cast<size_t>(i)]; }
   int find(const std::string& name) const;  // -1 when there is none
 };
 
+// An operand of a contraction, copied with its terms side by side (turned.h).
+struct Turned {
+  schedule::CacheRead copy;
+  std::string sum;  // the reader's axis of these terms, which become its innermost ones
+};
+
 // REQUIRES: extents are known.
 Graph analyse(const std::vector<te::Tensor>& outputs, const Target&);
+// The same once these operands are turned.
+Graph analyse_turned(const std::vector<te::Tensor>& outputs, const Target&, const std::vector<Turned>&);
 
 // Of a sum of products of two reads, or of anything else made from two of them and from reads that are used again as
 // well: te.sum((a[i, k] - m[k]) * b[k, j]), te.sum(te.abs(a[i, k] - b[j, k])).

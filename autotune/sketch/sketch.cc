@@ -156,7 +156,7 @@ struct Plan {
 Scheduled run(const Plan& plan, Config& cfg) {
   schedule::Schedule s(plan.graph.outputs);
   Sketch sketch{cfg, s, plan.graph, plan.target, plan.any_size};
-  for (const schedule::Hoist& hoist : plan.graph.hoists) sketch.step(hoist);
+  for (const schedule::Step& step : plan.graph.first) s.apply(step);
   for (size_t i = 0; i < plan.graph.stages.size(); ++i)
     if (plan.graph.stages[i].inlined && !plan.placed(static_cast<int>(i)))
       sketch.step(schedule::ComputeInline{plan.graph.stages[i].name});

@@ -53,16 +53,25 @@ Dot of_terms(Dot dot, int64_t terms) {
   return dot;
 }
 
+// As few tiles as there can be, of copies that hold zeros where the last one is not full.
+Dot of_copied_terms(Dot dot, int64_t terms) {
+  const int64_t tiles = ir::ceil_div(terms, dot.group);
+  dot.group = ir::ceil_div(ir::ceil_div(terms, tiles), dot.packed) * dot.packed;
+  dot.pads_terms = terms % dot.group != 0;
+  return dot;
+}
+
 // Whether tiles of fewer terms are faster than dot products of vectors, which need no copy of their sums: in cycles of
 // a tile with these rows, as an Intel Xeon was seen to take them.
 bool saves_cycles(const Dot& dot, int64_t terms, int64_t columns) {
-  constexpr double kStep = 16, kCopyOfRow = 6.5, kRest = 90, kRestOfPacked = 160;
+  constexpr double kStep = 16, kCopyOfRow = 6.5, kCopyWithZeros = 13, kRest = 90, kRestOfPacked = 160;
   const double row_of_a_group = dot.left.is_float() ? 2 : 0.5;
   const auto count = [](int64_t n, int64_t by) { return static_cast<double>(ir::ceil_div(n, by)); };
   const auto rows = static_cast<double>(dot.rows), steps = count(terms, dot.group);
   const double saved = rows * count(terms, dot.packed) * row_of_a_group - steps * kStep;
   if (dot.in_place) return saved >= kRest;
-  return saved - rows * steps * kCopyOfRow / count(columns, dot.lanes) >= kRestOfPacked;
+  const double copy = dot.pads_terms ? kCopyWithZeros : kCopyOfRow;
+  return saved - rows * steps * copy / count(columns, dot.lanes) >= kRestOfPacked;
 }
 
 // What whole instructions leave is added by single elements, at the cost of many in one of them: terms in vectors along
@@ -81,6 +90,15 @@ bool has_even_rows(const Access& read, const Axis& row) {
     if (++moved > 1 || step.value_or(0) <= 0) return false;
   }
   return moved == 1;
+}
+
+// Whether padding leaves the pixels of a line, of which the row is one, where they are: before the last axis.
+bool has_lines_of(const Stage& padding, const Access& read, const Axis& row) {
+  const size_t rank = read.at().size();
+  const auto* choice = padding.bodies.size() == 1 ? ir::as<ir::Select>(padding.bodies[0]) : nullptr;
+  if (!choice || rank < 2 || padding.data.size() != rank || !ir::uses_var(read.at()[rank - 2], row.var)) return false;
+  const auto* load = ir::as<ir::Load>(ir::as<ir::Load>(choice->yes) ? choice->yes : choice->no);
+  return load && load->at.size() == rank && ir::uses_var(load->at[rank - 2], padding.data[rank - 2].var);
 }
 
 bool has(const Abilities& abilities, const Dot& dot) {
@@ -106,11 +124,10 @@ bool is_plain_product(const Stage& stage, bool pads) {
 namespace {
 
 // Whether the terms of the last two sums lie side by side once a line is copied: channels, all of them, of pixels of
-// which each is the next. Bytes: without a dot product of theirs they are widened to four times their size, words to
-// twice, which takes no longer than their dot products on an Intel Xeon.
+// which each is the next.
 bool fill_a_line(const Graph& graph, const Stage& stage, const Roles& roles) {
   if (stage.sums.size() < 2 || roles.lane_dimension < 0 || !graph.at(roles.vectors.source).param) return false;
-  if (graph.at(roles.broadcast.source).type.bits != 8 || is_state(stage, roles.broadcast)) return false;
+  if (is_state(stage, roles.broadcast)) return false;
   const Axis &pixels = stage.sums[stage.sums.size() - 2], &channels = stage.sums.back();
   const Access& read = *roles.broadcast.read;
   const std::vector<ir::Expr>& at = read.at();
@@ -139,26 +156,31 @@ std::optional<Dot> dot_over(const Graph& graph, const Stage& stage, const Roles&
   const Axis& last = stage.sums.back();
   if (dimension_of(*roles.vectors.read, last) < 0 || stride_along(*roles.broadcast.read, last) != 1)
     return std::nullopt;
-  int64_t terms = 1;
-  for (size_t s = stage.sums.size() - static_cast<size_t>(sums); s < stage.sums.size(); ++s)
-    terms *= stage.sums[s].extent;
+  int64_t terms = last.extent, channels = 0;
   const ir::Type left = ir::as<ir::Load>(roles.broadcast.read->load)->buffer.element(),
                  right = ir::as<ir::Load>(roles.vectors.read->load)->buffer.element();
   const Axis& row = stage.data[static_cast<size_t>(roles.rows)];
-  const bool apart = roles.innermost && roles.broadcast.source != roles.vectors.source;
+  const bool apart = roles.broadcast.source != roles.vectors.source;
   // Rows of a matrix are packed as its columns are; those of a tile, which a window reads, stay where they lie.
   const bool packs_rows = sums == 1 && apart && !is_state(stage, roles.broadcast) && roles.share < 0 &&
                           roles.broadcast.through < 0 && dimension_of(*roles.broadcast.read, row) >= 0 &&
                           dimension_of(*roles.broadcast.read, last) >= 0;
   const bool in_place = apart && (roles.broadcast.through < 0 || pads) && has_even_rows(*roles.broadcast.read, row);
+  // An image that is copied has room behind its lines.
+  const bool pads_image = in_place && pads && roles.innermost && !packs_rows &&
+                          has_lines_of(graph.at(roles.broadcast.through), *roles.broadcast.read, row);
   const auto with_rows = [&](Dot dot) -> std::optional<Dot> {
     if (dot.rows == 1) return dot;
+    if (!roles.innermost && !dot.is_tile()) return std::nullopt;  // matrices are laid out as the output is
     if (dot.is_tile()) {
       const int64_t rows = rows_of_tile(dot.rows, row.extent);
-      if (rows > 0) dot.rows = rows;
+      if (rows > 0)
+        dot.rows = rows;
+      else if (pads_image)
+        dot.rows = ir::ceil_div(row.extent, ir::ceil_div(row.extent, dot.rows));
       dot.in_place = !packs_rows;
     }
-    const bool whole = in_place && row.extent % dot.rows == 0;
+    const bool whole = in_place && (row.extent % dot.rows == 0 || (dot.is_tile() && pads_image));
     const bool terms_there = terms % (dot.pads ? dot.group * kMostUnrolled : dot.group) == 0;
     dot.may_stay = packs_rows && dot.is_tile() && whole && terms_there;
     const bool taken = packs_rows ? 2 * row.extent > dot.rows : dot.in_place && whole;
@@ -168,31 +190,49 @@ std::optional<Dot> dot_over(const Graph& graph, const Stage& stage, const Roles&
   const bool is_input =
       sums == 1 && graph.at(roles.broadcast.source).kind == StageKind::kInput && roles.broadcast.through < 0;
   const auto with_ends = [&](Dot dot) -> std::optional<Dot> {
-    const bool columns_left = columns % dot.lanes != 0, terms_left = terms % dot.group != 0;
+    const bool columns_left = columns % dot.lanes != 0, terms_left = !dot.pads_terms && terms % dot.group != 0;
     if (!columns_left && !terms_left) return dot;
     // A copy, or what is laid out ahead, has zeros behind its last column; what is multiplied by them must be there.
     const bool is_there = dot.rows > 1 || is_input || terms % (dot.group * kMostUnrolled) == 0;
     dot.pads = columns_left && is_there;
-    if (!apart || (dot.is_tile() && terms_left) || !leaves_little(terms, dot.group, kTermsOfOneLeft))
-      return std::nullopt;
+    if (!apart || !roles.innermost || (dot.is_tile() && terms_left)) return std::nullopt;
+    if (terms_left && !leaves_little(terms, dot.group, kTermsOfOneLeft)) return std::nullopt;
     if (dot.pads) return 2 * columns > dot.lanes ? std::optional(dot) : std::nullopt;
     const bool both = columns_left && terms_left && dot.rows > 1;
     return !both && leaves_little(columns, dot.lanes, kColumnsOfOneLeft) ? std::optional(dot) : std::nullopt;
   };
-  const auto with_terms = [&](const Dot& whole) -> std::optional<Dot> {
-    const std::optional<Dot> at_ends = with_ends(of_terms(whole, terms));
+  const auto of_group = [&](const Dot& whole, const Dot& dot) -> std::optional<Dot> {
+    const std::optional<Dot> at_ends = with_ends(dot);
     std::optional<Dot> taken = at_ends ? with_rows(*at_ends) : std::nullopt;
-    if (!taken || taken->group == whole.group) return taken;
+    if (!taken || (taken->group == whole.group && !taken->pads_terms)) return taken;
     // What is packed for few rows alone takes the time, and less of it in the wider panels of vectors.
     const bool few_rows = taken->rows < whole.rows && row.extent < 2 * whole.rows;
     const bool packs_most = left.bits == 8 && few_rows && !graph.at(roles.vectors.source).param;
     return !packs_most && saves_cycles(*taken, roles.terms, columns) ? taken : std::nullopt;
   };
+  // Rows that can be read where they lie are; of few rows, which use a tile of the right factor once, its loads count.
+  const auto with_terms = [&](const Dot& whole) {
+    const std::optional<Dot> dividing = of_group(whole, of_terms(whole, terms));
+    if (!whole.is_tile() || !packs_rows) return dividing;
+    const Dot fewest = of_copied_terms(whole, terms);
+    const bool stays = dividing && (dividing->may_stay || row.extent < 2 * whole.rows);
+    if (stays || (dividing && 10 * dividing->group >= 9 * fewest.group)) return dividing;
+    const std::optional<Dot> copied = of_group(whole, fewest);
+    return copied ? copied : dividing;
+  };
   for (const Dot& dot : kDots) {
     if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum) continue;
+    if (sums > 1) {
+      // Bytes without a dot product of theirs are widened to four times their size, words to twice, which takes no
+      // longer than their dot products on an Intel Xeon.
+      if (left.bits != 8 && !dot.is_tile()) continue;
+      const int64_t by = dot.is_tile() ? dot.packed : 1;
+      channels = ir::ceil_div(last.extent, by) * by;
+      terms = stage.sums[stage.sums.size() - 2].extent * channels;
+    }
     std::optional<Dot> taken = with_terms(dot);
     if (!taken) continue;
-    taken->terms = terms, taken->sums = sums;
+    taken->terms = terms, taken->sums = sums, taken->channels = channels;
     if (taken->is_tile()) taken->intrin = te::tile_intrin(dot.intrin, taken->rows, taken->group / taken->packed);
     return taken;
   }
@@ -201,10 +241,17 @@ std::optional<Dot> dot_over(const Graph& graph, const Stage& stage, const Roles&
 
 }  // namespace
 
+bool multiplies(const Target& target, ir::Type left, ir::Type right, ir::Type sum) {
+  return std::ranges::any_of(kDots, [&](const Dot& dot) {
+    return has(target.abilities, dot) && left == dot.left && right == dot.right && sum == dot.sum;
+  });
+}
+
 std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
   std::optional<Dot> dot = dot_over(graph, stage, roles, target, 1);
-  if (!dot && fill_a_line(graph, stage, roles)) dot = dot_over(graph, stage, roles, target, 2);
-  return dot;
+  if ((dot && dot->is_tile()) || !fill_a_line(graph, stage, roles)) return dot;
+  const std::optional<Dot> joined = dot_over(graph, stage, roles, target, 2);
+  return !dot || (joined && joined->is_tile()) ? joined : dot;
 }
 
 }  // namespace tw::autotune::sketch

@@ -30,6 +30,7 @@
 #include "codegen/llvm/faults.h"
 #include "codegen/llvm/lane_loads.h"
 #include "codegen/llvm/offsets_last.h"
+#include "codegen/llvm/one_permutation.h"
 #include "codegen/llvm/shared_divisors.h"
 #include "codegen/llvm/take_turns.h"
 #include "codegen/llvm/word_products.h"
@@ -92,6 +93,7 @@ llvm::FunctionPassManager function_passes(const llvm::TargetMachine& machine, co
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
   if (llvm::Triple(machine.getTargetTriple()).isX86()) passes.addPass(WordProductsPass(word_bits(target)));
+  if (target::permutes_bytes(target)) passes.addPass(OnePermutationPass());  // no simplifier comes after it
   if (target::divides_slowly(target)) passes.addPass(SharedDivisorsPass(target.lanes(32)));
   if (target.abilities.vector_registers <= kFewRegisters)
     passes.addPass(TakeTurnsPass(target.abilities.vector_bits));  // last: instructions are emitted as they stand

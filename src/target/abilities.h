@@ -31,4 +31,7 @@ bool reads_ahead(const Target&);
 // Intel Xeon computes into memory take 1.1 to 1.3 times as long, where they begin inside lines. Not measured on others.
 bool stores_wait(const Target&);
 
+// Whether an instruction puts the bytes of the widest register into any order.
+bool permutes_bytes(const Target&);
+
 }  // namespace tw::target

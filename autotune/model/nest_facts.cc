@@ -158,6 +158,7 @@ class StageReader {
       }
     }
     if (shape_.tensorized != kNowhere) f_.tensorized = in_statement;
+    f_.tiles = of_tiles();
     const double each = of_tiles()          ? tile_rows() / machine_.rates.tile_rows * machine_.rates.issue
                         : f_.tensorized > 0 ? 1
                                             : vectors(f_.lanes) * arithmetic_of_a_point();

@@ -91,7 +91,8 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
   const double bodies = f.points / f.body;
   const double sums = std::max(1.0, f.accumulators);
   f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * f.latency / second : 0;
-  f.overhead_seconds = (bodies * kIteration + f.entries * kEntry) / second + f.launches * kLaunch;
+  const double loops = f.tiles ? 0 : bodies * kIteration + f.entries * kEntry;
+  f.overhead_seconds = loops / second + f.launches * kLaunch;
   const Rates& rates = machine.rates;
   const double l3 = static_cast<double>(machine.l3_bytes > 0 ? machine.l3_bytes : 4 * machine.l2_bytes);
   const double l2 = static_cast<double>(machine.l2_bytes) * std::max(1.0, f.cores);

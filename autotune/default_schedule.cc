@@ -9,6 +9,7 @@
 
 #include "autotune/model/device_prior.h"
 #include "autotune/model/prior.h"
+#include "autotune/sketch/sketch.h"
 #include "schedule/rule_schedule.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
@@ -26,6 +27,7 @@ constexpr double kAlike = 0.03;  // what estimates of a device do not tell apart
 constexpr double kWorth = 0.12;  // what they may be wrong by about processors that have no block, and banks
 constexpr int kMostPairs = 64;   // values of two knobs that are tried together
 constexpr int kEstimates = 480;  // 60 ms or less
+constexpr int kHopeless = 64;    // candidates of which none holds for any size
 // In the place of sizes that vary: so odd that all loops are ready for ends, and more than one loop of vectors takes.
 constexpr int64_t kAssumedSize = 1031;
 
@@ -96,7 +98,8 @@ class Choice {
 
   void consider(const autotune::Digits& digits) {
     const uint64_t index = task_.space().index(digits);
-    if (!may_estimate() || !seen_.insert(index).second) return;
+    if (!may_estimate() || (!any_size_.empty() && !schedule_ && refused_ >= kHopeless)) return;
+    if (!seen_.insert(index).second) return;
     const Result<autotune::Scheduled> applied = task_.applied(index);
     if (!applied) return;
     const double seconds = autotune::estimate_seconds(applied->schedule, machine_);
@@ -106,7 +109,10 @@ class Choice {
     if (!candidate) return;
     if (!any_size_.empty()) {
       Result<schedule::Schedule> any = schedule::Schedule::from_steps(any_size_, task_.steps(index).value_or_throw());
-      if (!any || !any->check().ok()) return;
+      if (!any || !any->check().ok()) {
+        ++refused_;
+        return;
+      }
       candidate->schedule = std::move(*any);
     }
     best_ = index;
@@ -125,6 +131,7 @@ class Choice {
   std::set<uint64_t> seen_;
   uint64_t best_ = 0;
   double seconds_ = 0;
+  int refused_ = 0;  // since they do not hold for any size
   std::optional<schedule::Schedule> schedule_;
 };
 
@@ -155,6 +162,21 @@ std::vector<ir::Var> sizes(const std::vector<te::Tensor>& outputs) {
   return all;
 }
 
+std::optional<schedule::Schedule> best_of_any_size(const std::vector<te::Tensor>& args, const Target& target,
+                                                   const std::vector<te::Tensor>& outputs) {
+  for (const Target& fewer : autotune::with_fewer_products(target)) {
+    std::optional<autotune::Task> task;
+    try {
+      task.emplace(args, fewer);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::kSchedule) throw;
+      continue;
+    }
+    if (auto best = Choice(*task, target, outputs).run()) return best;
+  }
+  return std::nullopt;
+}
+
 std::optional<schedule::Schedule> best_by_prior(const std::vector<te::Tensor>& outputs, const Target& target) {
   try {
     std::vector<te::Tensor> args = arguments(outputs);
@@ -162,7 +184,7 @@ std::optional<schedule::Schedule> best_by_prior(const std::vector<te::Tensor>& o
     if (varying.empty()) return Choice(autotune::Task(args, target), target).run();
     if (target.abilities.device) return std::nullopt;
     for (const ir::Var& size : varying) args = te::at_size(args, size, kAssumedSize);
-    return Choice(autotune::Task(args, target), target, outputs).run();
+    return best_of_any_size(args, target, outputs);
   } catch (const Error&) {  // what cannot be tuned
     return std::nullopt;
   }

@@ -234,6 +234,17 @@ void require_numbers(const std::vector<te::Tensor>& args, const std::string& siz
       });
 }
 
+// Whether some of a few candidates are legal whatever the size is.
+bool fits_any_size(const Task& task) {
+  constexpr int kTries = 16;
+  support::Rng rng(1);
+  for (int n = 0; n < kTries; ++n) {
+    const Result<Scheduled> one = task.candidate(n == 0 ? 0 : rng.below(task.space().size()));
+    if (one && task.built(*one).ok()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Task Task::at_size(const std::vector<te::Tensor>& args, Target target, const ir::Var& size, int64_t value,
@@ -252,11 +263,21 @@ Task Task::at_size(const std::vector<te::Tensor>& args, Target target, const ir:
   for (const auto& [var, where] : others) fix(var, where);
   require_numbers(known, size.name());
   if (name.empty()) name = name_of(known);
-  Task task(std::move(name), support::to_text(values), automatic(std::move(known), target, true), target);
-  const auto state = std::const_pointer_cast<State>(task.state_);  // nobody else has it yet
-  state->any_size = args;
-  state->hash = hash_at_sizes(computation_hash(outputs_among(args), args), state->args_json);
-  return task;
+  const std::string hash = hash_at_sizes(computation_hash(outputs_among(args), args), support::to_text(values));
+  std::optional<Task> found;
+  for (const Target& fewer : with_fewer_products(target)) {
+    try {
+      found = Task(name, support::to_text(values), automatic(known, fewer, true), target);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::kSchedule || fewer.abilities.dots.empty()) throw;
+      continue;
+    }
+    const auto state = std::const_pointer_cast<State>(found->state_);  // nobody else has it yet
+    state->any_size = args;
+    state->hash = hash;
+    if (fits_any_size(*found)) break;
+  }
+  return *std::move(found);
 }
 
 Result<Scheduled> Task::built(const Scheduled& candidate) const {

@@ -181,6 +181,18 @@ void check_extents(const std::vector<te::Tensor>& outputs) {
 
 }  // namespace sketch
 
+std::vector<Target> with_fewer_products(const Target& target) {
+  std::vector<Target> targets = {target};
+  const auto add = [&](auto&& take_away) {
+    Target fewer = targets.back();
+    take_away(fewer.abilities);
+    if (!(fewer == targets.back())) targets.push_back(std::move(fewer));
+  };
+  add([](Abilities& abilities) { abilities.tiles.reset(); });
+  add([](Abilities& abilities) { abilities.dots.clear(); });
+  return targets;
+}
+
 Template automatic(std::vector<te::Tensor> args, const Target& target, bool any_size) {
   std::vector<te::Tensor> outputs;
   for (const te::Tensor& t : args)

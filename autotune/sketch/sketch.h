@@ -23,6 +23,10 @@ namespace tw::autotune {
 // known. Steps of `any_size` are for tensors whose extents vary.
 Template automatic(std::vector<te::Tensor> args, const Target&, bool any_size = false);
 
+// The target, and the same with ever fewer instructions that multiply groups of terms: copies that round these up have
+// a place in fewer schedules of tensors whose extents vary.
+std::vector<Target> with_fewer_products(const Target&);
+
 namespace sketch {
 
 // What a rule works on: Steps go to the schedule, choices to the config.

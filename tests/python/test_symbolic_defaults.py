@@ -66,6 +66,27 @@ def test_what_the_schedule_is():
     assert "cache_write" in columns
 
 
+@pytest.mark.parametrize("target", ["llvm -mcpu=sapphirerapids", "llvm -mcpu=znver4", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"])
+@pytest.mark.parametrize("types", [("uint8", "int8", "int32"), ("int8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")])
+@pytest.mark.parametrize("varies", ["m", "n", "k", "mn", "mnk"])
+def test_narrow_products_have_tiles_on_cpus_that_multiply_groups(target, types, varies):
+    """Where no schedule of its instructions holds for any size, one without some of them does."""
+    names = {name: te.var(name) for name in varies}
+    args = product(*(names.get(name, 96) for name in "mnk"), *types)
+    s = tw.default_schedule(args, target)
+    assert "cache_write(C" in s.to_python()
+    f, rng = tw.build(s, args, target="interp"), np.random.default_rng(0)
+    for size in (1, 19, 40):
+        m, n, k = (size if name in varies else 96 for name in "mnk")
+        a, b, c = numbers(rng, (m, k), types[0]), numbers(rng, (k, n), types[1]), np.full((m, n), 99, types[2])
+        f(a, b, c)
+        np.testing.assert_array_equal(c, a.astype("float64") @ b.astype("float64"))
+    for value in (64, 500):
+        first, *others = names.values()
+        task = tw.autotune.Task.at_size(args, first, value, target, others={v: 64 for v in others})
+        assert any(task._core.is_legal(candidate) for candidate in range(0, len(task.space), max(1, len(task.space) // 50)))
+
+
 def test_what_has_no_space_goes_by_rules():
     n = te.var("n")
     k, state = te.placeholder((n, 8), name="K"), te.placeholder((n, 8), name="S")

@@ -44,7 +44,8 @@ bool is_zero_beyond(const LoopNest& nest, const Placement& placed, const NestBou
     extents.assign(bounds.extent.begin(), bounds.extent.begin() + stage.data_rank);
   }
   if (!bounds.lo.empty() && is_padded(stage, static_cast<AxisId>(d)))
-    return extents[d].known() && extents[d].value() >= end && !!defined_part(nest, placed, all, source);
+    return !stage.is_reduction() && extents[d].known() && extents[d].value() >= end &&
+           !!defined_part(nest, placed, all, source);
   if (!stage.layout || !(extents[d] == Extent(stage.op->shape()[d]))) return false;
   const Result<IndexMap> map = index_map(*stage.layout, extents);
   return map.ok() && map->pads() && map->padded[d].known() && map->padded[d].value() >= end &&
@@ -61,7 +62,7 @@ bool adds_zeros(const LoopNest& nest, const Placement& placed, const NestBounds&
   if (split.tail != Tail::kPad) return false;
   const Reach reach = reach_of(stage, all.stages[i], split);
   const auto* sum = ir::as<ir::Reduce>(placed.bodies[i][0]);
-  if (reach.axis == kNone || sum == nullptr || !!sum->where) return false;
+  if (reach.axis == kNone || sum == nullptr || !!sum->where || !sum->init.empty()) return false;
   const Axis& axis = stage.axes[reach.axis];
   const auto is_zero = [&](const ir::Load& load) {
     const int source = nest.find_stage(load.buffer.id());

@@ -6,8 +6,9 @@
 //         C += A.global[..] * B.global[..]
 //
 // Both factors are then read from copies that hold zeros from the last term on: a layout, or a split of the copy's own,
-// rounds them up. Zeros of both: where the other factor were infinite, or no number, so would the sum be. To what a sum
-// begins with, +0 or more, a zero adds nothing. Where it is not proved, the condition stays, as tail="guard" has it.
+// rounds them up. Zeros of both: where the other factor were infinite, or no number, so would the sum be. A sum begins
+// with +0, to which +0 adds nothing; one with init= may begin with -0. Where it is not proved, the condition stays, as
+// tail="guard" has it.
 #pragma once
 
 #include "schedule/bounds.h"

@@ -152,8 +152,11 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
     return mask ? b_.CreateSelect(mask, value, llvm::Constant::getNullValue(value->getType())) : value;
   }
   if (Value* rows = memory.slot && !mask ? emit_rows_load(memory, type, at) : nullptr) return rows;
-  const auto near = !mask || safe ? lane_places(at) : std::nullopt;
-  if (near && shuffled(*near)) return emit_near_load(memory, type, *near, mask);
+  if (const auto near = lane_places(at); near && shuffled(*near)) {
+    const bool all = !mask || safe;
+    Value* read = all || memory.slot ? nullptr : mask_of_places(*near, mask);
+    if (all || read) return emit_near_load(memory, type, *near, mask, read);
+  }
   if (!mask && !memory.slot)
     if (const auto within = within_digit(at)) return emit_digit_load(load, type, *within);
   return emit_gather(memory, type, at, mask);
@@ -206,11 +209,32 @@ bool Emitter::shuffled(const LanePlaces& places) const {
   return pairs || target_.sve_bits <= 128;
 }
 
-// What lies between the first and the last lane is the array's too.
-Value* Emitter::emit_near_load(const Memory& memory, Type type, const LanePlaces& places, Value* mask) {
+// The places that a lane wants of those from the first to the last; null where many lanes read one, or no load leaves
+// out any.
+Value* Emitter::mask_of_places(const LanePlaces& places, Value* mask) {
+  constexpr size_t kMost = 4;
+  if (!target_.abilities.masks) return nullptr;
+  const auto lanes = static_cast<int>(places.apart.size());
+  std::vector<std::vector<int>> readers(static_cast<size_t>(places.span()));
+  for (int lane = 0; lane < lanes; ++lane)
+    readers[static_cast<size_t>(places.apart[static_cast<size_t>(lane)])].push_back(lane);
+  const size_t most = std::ranges::max_element(readers, {}, &std::vector<int>::size)->size();
+  if (most > kMost) return nullptr;
+  Value* wanted = nullptr;
+  for (size_t n = 0; n < most; ++n) {
+    std::vector<int> reader;
+    for (const std::vector<int>& of_place : readers) reader.push_back(n < of_place.size() ? of_place[n] : lanes);
+    Value* some = b_.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), reader);
+    wanted = wanted ? b_.CreateOr(wanted, some) : some;
+  }
+  return wanted;
+}
+
+// What lies between the first and the last lane is the array's too, or `read` says what of it is.
+Value* Emitter::emit_near_load(const Memory& memory, Type type, const LanePlaces& places, Value* mask, Value* read) {
   const Type some = type.with_lanes(static_cast<int>(places.span()));
   const std::vector<int> lanes(places.apart.begin(), places.apart.end());
-  Value* near = emit_block_load(memory, some, emit(places.base), multiple_of(places.base), nullptr);
+  Value* near = emit_block_load(memory, some, emit(places.base), multiple_of(places.base), read);
   Value* all = b_.CreateShuffleVector(near, lanes);
   return mask ? b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
 }

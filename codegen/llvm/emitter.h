@@ -190,7 +190,9 @@ class Emitter {
                                llvm::Value* mask);
   bool shuffled(const LanePlaces&) const;
   llvm::Value* emit_digit_load(const ir::Load& load, ir::Type type, const WithinDigit&);
-  llvm::Value* emit_near_load(const Memory& memory, ir::Type type, const LanePlaces&, llvm::Value* mask);
+  llvm::Value* emit_near_load(const Memory& memory, ir::Type type, const LanePlaces&, llvm::Value* mask,
+                              llvm::Value* read);
+  llvm::Value* mask_of_places(const LanePlaces&, llvm::Value* mask);
   llvm::Value* emit_rows_load(const Memory& memory, ir::Type type, const ir::Expr& at);
   int few_apart(const ir::Ramp& ramp, ir::Type type) const;
   llvm::Value* emit_strided_load(const Memory& memory, ir::Type type, llvm::Value* base, int stride);

@@ -5,6 +5,7 @@
 #include "autotune/sketch/contraction.h"
 #include "schedule/loop_nest.h"
 #include "src/ir/walk.h"
+#include "src/target/abilities.h"
 
 namespace tw::autotune::sketch {
 
@@ -79,11 +80,17 @@ std::vector<Turned> turns_of(const schedule::LoopNest& nest, const StageNest& st
   return turns;
 }
 
-// Whether groups of its terms are multiplied at once, and so many of a sum that vectors gain by it.
-bool has_dot(const Graph& graph, int stage, const Target& target, int64_t terms = 1) {
+std::optional<Dot> best_dot(const Graph& graph, int stage, const Target& target) {
   const std::optional<Roles> roles = best_roles(graph, stage, target);
-  const std::optional<Dot> dot = roles ? dot_of(graph, graph.at(stage), *roles, target) : std::nullopt;
-  return dot && (dot->is_tile() || graph.at(stage).sums.back().extent >= terms);
+  return roles ? dot_of(graph, graph.at(stage), *roles, target) : std::nullopt;
+}
+
+// Whether groups of terms that a copy has side by side are multiplied at once, by tiles or so many that vectors gain.
+bool gains(const Graph& graph, int stage, const Target& target) {
+  const std::optional<Dot> dot = best_dot(graph, stage, target);
+  if (!dot || dot->is_tile()) return dot.has_value();
+  const bool slow = dot->left.bits > 8 && target::dots_words_slowly(target);
+  return !slow && graph.at(stage).sums.back().extent >= kTerms;
 }
 
 }  // namespace
@@ -98,12 +105,12 @@ Graph turn_operands(Graph graph, const Target& target) {
     const int stage = graph.find(name);
     if (stage < 0 || graph.at(stage).kind != StageKind::kContraction || graph.at(stage).scan >= 0) continue;
     const std::vector<Turned> turns = turns_of(nest, nest.stage(i), target);
-    if (turns.empty() || has_dot(graph, stage, target)) continue;
+    if (turns.empty() || best_dot(graph, stage, target)) continue;
     for (const Turned& turn : turns) {
       std::vector<Turned> with = turned;
       with.push_back(turn);
       Graph next = analyse_turned(graph.outputs, target, with);
-      if (!has_dot(next, next.find(name), target, kTerms)) continue;
+      if (!gains(next, next.find(name), target)) continue;
       std::swap(turned, with);
       std::swap(graph, next);
       break;

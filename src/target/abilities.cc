@@ -133,6 +133,8 @@ bool reads_ahead(const Target& target) { return target.cpu == "znver5"; }
 
 bool stores_wait(const Target& target) { return divides_slowly(target); }  // the same cores
 
+bool dots_words_slowly(const Target& target) { return divides_slowly(target); }  // the same cores
+
 bool permutes_bytes(const Target& target) { return target.has("avx512vbmi"); }
 
 }  // namespace tw::target

@@ -31,6 +31,10 @@ bool reads_ahead(const Target&);
 // Intel Xeon computes into memory take 1.1 to 1.3 times as long, where they begin inside lines. Not measured on others.
 bool stores_wait(const Target&);
 
+// Whether dot products of bfloat16 take as long as float32's multiply-adds of as many terms. Of an Intel Xeon they do,
+// so a copy that they alone need is not worth it. Not measured on others.
+bool dots_words_slowly(const Target&);
+
 // Whether an instruction puts the bytes of the widest register into any order.
 bool permutes_bytes(const Target&);
 

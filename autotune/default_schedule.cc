@@ -11,6 +11,7 @@
 #include "autotune/model/prior.h"
 #include "autotune/sketch/sketch.h"
 #include "schedule/rule_schedule.h"
+#include "src/ir/contract.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/at_size.h"
@@ -185,8 +186,9 @@ std::optional<schedule::Schedule> best_by_prior(const std::vector<te::Tensor>& o
     if (target.abilities.device) return std::nullopt;
     for (const ir::Var& size : varying) args = te::at_size(args, size, kAssumedSize);
     return best_of_any_size(args, target, outputs);
-  } catch (const Error&) {  // what cannot be tuned
-    return std::nullopt;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kSchedule && ir::verifies()) throw;  // a rule of the space is wrong
+    return std::nullopt;                                            // what cannot be tuned
   }
 }
 

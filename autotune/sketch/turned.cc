@@ -96,16 +96,21 @@ bool gains(const Graph& graph, int stage, const Target& target) {
 }  // namespace
 
 Graph turn_operands(Graph graph, const Target& target) {
-  if (target.abilities.device) return graph;
+  const auto narrow = [&](const Stage& stage) {
+    return stage.kind == StageKind::kContraction &&
+           std::ranges::any_of(stage.reads, [&](const Access& read) { return graph.at(read.stage).type.bits <= 16; });
+  };
+  if (target.abilities.device || std::ranges::none_of(graph.stages, narrow)) return graph;
   std::vector<Turned> turned;
   const schedule::Schedule plain(graph.outputs);
   const schedule::LoopNest& nest = plain.nest();
   for (int i = 0; i < nest.size(); ++i) {
+    const std::vector<Turned> turns = turns_of(nest, nest.stage(i), target);
+    if (turns.empty()) continue;
     const std::string& name = nest.stage(i).name;
     const int stage = graph.find(name);
     if (stage < 0 || graph.at(stage).kind != StageKind::kContraction || graph.at(stage).scan >= 0) continue;
-    const std::vector<Turned> turns = turns_of(nest, nest.stage(i), target);
-    if (turns.empty() || best_dot(graph, stage, target)) continue;
+    if (best_dot(graph, stage, target)) continue;
     for (const Turned& turn : turns) {
       std::vector<Turned> with = turned;
       with.push_back(turn);

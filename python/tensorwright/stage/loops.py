@@ -25,10 +25,10 @@ class LoopSteps:
         Returns: (outer, inner).
         Raises: ScheduleError if axis is not a loop of this stage or is annotated, if both or neither of factor and nparts are
         given, or one that is not positive or too large, or is of te.vars that no name tells apart, or for an unknown tail; pad on
-        a reduction axis of what is no sum, on an output's own axis or a scan, on a loop that is not the whole of an axis, or to a size that no memory has or
-        that is no number. Judged with the whole nest: shift_inward on a reduction axis, inside a reduction loop or in a parallel
-        loop, where visiting a value twice would change the result; pad of a stage that is an argument, that an extern stage reads,
-        that is part of a scan, or that rolling_buffer keeps.
+        a reduction axis of what is no sum, on an output's own axis or a scan, on a loop that is not the whole of an axis, or to a
+        size that no memory has or that is no number. Judged with the whole nest: shift_inward on a reduction axis, inside a
+        reduction loop or in a parallel loop, where visiting a value twice would change the result; pad of a stage that is an
+        argument, that an extern stage reads, that is part of a scan, or that rolling_buffer keeps.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].split(i, factor=16, tail="mask")

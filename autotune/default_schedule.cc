@@ -99,7 +99,7 @@ class Choice {
 
   void consider(const autotune::Digits& digits) {
     const uint64_t index = task_.space().index(digits);
-    if (!may_estimate() || (!any_size_.empty() && !schedule_ && refused_ >= kHopeless)) return;
+    if (!may_estimate() || (!schedule_ && refused_ >= kHopeless)) return;
     if (!seen_.insert(index).second) return;
     const Result<autotune::Scheduled> applied = task_.applied(index);
     if (!applied) return;

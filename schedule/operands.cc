@@ -65,4 +65,15 @@ std::vector<ir::Expr> operands_of(const StageNest& stage) {
   return std::move(operands.found);
 }
 
+int place_of(const std::vector<ir::Expr>& at, const ir::Var& variable) {
+  int place = kNone;
+  for (size_t d = 0; d < at.size(); ++d) {
+    if (!ir::uses_var(at[d], variable)) continue;
+    const auto* var = ir::as<ir::VarRef>(at[d]);
+    if (!var || place != kNone) return kNone;
+    place = static_cast<int>(d);
+  }
+  return place;
+}
+
 }  // namespace tw::schedule

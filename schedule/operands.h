@@ -13,4 +13,7 @@ namespace tw::schedule {
 // (src/lower/fma.h).
 std::vector<ir::Expr> operands_of(const StageNest&);
 
+// The subscript that is the variable itself, where no other one uses it; kNone: there is none.
+int place_of(const std::vector<ir::Expr>& at, const ir::Var&);
+
 }  // namespace tw::schedule

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/layout.h"
+#include "schedule/operands.h"
 #include "schedule/pad.h"
 #include "schedule/sliding.h"
 #include "src/ir/equal.h"
@@ -66,13 +67,7 @@ bool adds_zeros(const LoopNest& nest, const Placement& placed, const NestBounds&
   const Axis& axis = stage.axes[reach.axis];
   const auto is_zero = [&](const ir::Load& load) {
     const int source = nest.find_stage(load.buffer.id());
-    int found = kNone;
-    for (size_t d = 0; d < load.at.size(); ++d) {
-      if (!ir::uses_var(load.at[d], axis.var)) continue;
-      const auto* var = ir::as<ir::VarRef>(load.at[d]);
-      if (var == nullptr || found != kNone) return false;
-      found = static_cast<int>(d);
-    }
+    const int found = place_of(load.at, axis.var);
     return source != kNone && found != kNone && !load.pred &&
            Extent(nest.stage(source).op->shape()[static_cast<size_t>(found)]) == axis.extent &&
            is_zero_beyond(nest, placed, all, source, static_cast<size_t>(found), reach.end);

@@ -6,6 +6,7 @@
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/lanes.h"
+#include "schedule/operands.h"
 #include "src/ir/register_lanes.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -30,16 +31,7 @@ Operand operand_of(const Graph& graph, int contraction, const Access& read) {
 
 }  // namespace
 
-int dimension_of(const Access& read, const Axis& axis) {
-  int found = -1;
-  for (size_t d = 0; d < read.at().size(); ++d) {
-    if (!ir::uses_var(read.at()[d], axis.var)) continue;
-    const auto* var = ir::as<ir::VarRef>(read.at()[d]);
-    if (!var || found >= 0) return -1;
-    found = static_cast<int>(d);
-  }
-  return found;
-}
+int dimension_of(const Access& read, const Axis& axis) { return schedule::place_of(read.at(), axis.var); }
 
 constexpr int kAhead = 2;  // registers of the next term
 

@@ -21,8 +21,8 @@ bool vectorize_dot_panel(Sketch& sketch, const DotPanel& panel) {
   };
   const std::string lane = panel.lane + ".i";
   if (panel.lanes_in_place) {
-    const bool by_one = panel.group == 4 && target::permutes_bytes(sketch.target);  // instruction, of a whole register
-    const int64_t by = std::gcd(panel.columns, by_one ? panel.lanes / panel.group : panel.lanes);
+    const bool permutes = panel.group == 4 && target::permutes_bytes(sketch.target);  // four rows at once
+    const int64_t by = std::gcd(panel.columns, permutes ? panel.lanes / panel.group : panel.lanes);
     if (by < panel.group || panel.group > 4) return false;
     split(panel.lane, by);
     sketch.reorder(panel.stage, {panel.term, lane});

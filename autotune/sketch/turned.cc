@@ -4,7 +4,7 @@
 
 #include "autotune/sketch/contraction.h"
 #include "schedule/loop_nest.h"
-#include "src/ir/walk.h"
+#include "schedule/operands.h"
 #include "src/target/abilities.h"
 
 namespace tw::autotune::sketch {
@@ -31,18 +31,6 @@ std::vector<const ir::Load*> factors_of(const StageNest& stage) {
   return factors;
 }
 
-// The only subscript that uses the axis, which is the axis itself; -1: there is none.
-int place_of(const ir::Load& load, const schedule::Axis& axis) {
-  int place = -1;
-  for (size_t d = 0; d < load.at.size(); ++d) {
-    if (!ir::uses_var(load.at[d], axis.var)) continue;
-    const auto* var = ir::as<ir::VarRef>(load.at[d]);
-    if (!var || place >= 0) return -1;
-    place = static_cast<int>(d);
-  }
-  return place;
-}
-
 // Products of the stage for each element of the operand.
 int64_t products_of_each(const StageNest& stage, const ir::Load& operand) {
   int64_t products = 1, elements = 1;
@@ -66,10 +54,11 @@ std::vector<Turned> turns_of(const schedule::LoopNest& nest, const StageNest& st
     const schedule::Axis* longest = nullptr;
     for (int s = 0; s < stage.reduce_rank; ++s) {
       const schedule::Axis& axis = stage.axes[static_cast<size_t>(stage.data_rank + s)];
-      const bool apart = place_of(*operand, axis) >= 0 && place_of(*other, axis) >= 0;
+      const bool apart = schedule::place_of(operand->at, axis.var) >= 0 && schedule::place_of(other->at, axis.var) >= 0;
       if (apart && (!longest || longest->extent.value_or(0) < axis.extent.value_or(0))) longest = &axis;
     }
-    const int place = longest ? place_of(*operand, *longest) : -1, last = static_cast<int>(operand->at.size()) - 1;
+    const int place = longest ? schedule::place_of(operand->at, longest->var) : -1,
+              last = static_cast<int>(operand->at.size()) - 1;
     if (place < 0 || place == last) continue;
     std::vector<std::string> axes;
     for (int d = 0; d <= last; ++d)

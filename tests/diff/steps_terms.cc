@@ -35,20 +35,20 @@ std::optional<size_t> dimension_of(const ir::Load& load, const Axis& axis) {
   return {};
 }
 
-// A copy of what the sum reads, rounded up by a layout, which may hold something else than zeros, or by a split of its
-// own.
-bool copy_rounded_up(Stepper& s, const std::string& sum, const ir::Load& load, size_t dimension, int64_t by) {
+// A copy of what the sum reads, rounded up by a layout, which may hold ones, or by a split of its own.
+bool copy_rounded_up(Stepper& s, const std::string& sum, const ir::Load& load, size_t dimension, int64_t by,
+                     bool ones) {
   const std::string source = s.nest().stage(s.nest().find_stage(load.buffer.id())).name, scope = "global";
   const std::string copy = s.nest().unique_name(source + "." + scope);
   if (!s.may(CacheRead{source, Scope::kGlobal, {sum}})) return false;
   const std::string axis = "ax" + std::to_string(dimension), size = std::to_string(by);
-  if (s.random().chance(50)) return s.must(Split{copy, axis, Factor(by), {}, Tail::kPad});
+  if (!ones && s.random().chance(50)) return s.must(Split{copy, axis, Factor(by), {}, Tail::kPad});
   std::vector<std::string> indices;
   for (size_t d = 0; d < load.at.size(); ++d)
     if (d != dimension) indices.push_back("ax" + std::to_string(d));
   indices.insert(indices.begin() + s.random().below(static_cast<int64_t>(indices.size()) + 1), axis + " // " + size);
   indices.push_back(axis + " % " + size);
-  return s.must(TransformLayout{copy, indices, s.random().chance(80) ? "0" : "1"});
+  return s.must(TransformLayout{copy, indices, ones ? "1" : "0"});
 }
 
 }  // namespace
@@ -62,9 +62,9 @@ void pad_terms(Stepper& s, const std::string& name) {
     const auto left = dimension_of(left_load, terms), right = dimension_of(right_load, terms);
     if (!left || !right || !terms.extent.known() || terms.extent.value() < 2) continue;
     const int64_t by = s.random().one_of<int64_t>({2, 3, 4, 8});
-    const bool one = s.random().chance(15);  // then the condition stays
-    if (!copy_rounded_up(s, name, left_load, *left, by)) return;
-    if (!one && !copy_rounded_up(s, name, right_load, *right, by)) return;
+    const bool one = s.random().chance(15), ones = s.random().chance(20);  // the condition stays
+    if (!copy_rounded_up(s, name, left_load, *left, by, ones)) return;
+    if (!one && !copy_rounded_up(s, name, right_load, *right, by, ones)) return;
     if (s.must(Split{name, terms.name, Factor(by), {}, Tail::kPad}) && terms.extent.value() % by != 0)
       s.count("terms past the end");
     return;

@@ -12,7 +12,9 @@ namespace {
 constexpr double kUsed = 0.75;  // share of a cache that a working set can count on
 constexpr int64_t kL2Ways = 8;
 constexpr double kPage = 4096;
-constexpr double kTranslations = 64;  // that a core has at hand
+constexpr double kTranslations = 64;   // that a core has at hand
+constexpr double kStreams = 8;         // runs that a core reads on and on at a time
+constexpr double kBeforeStream = 768;  // bytes of a run that come before a core reads ahead in it
 
 // Of the box that the access touches.
 int64_t extent_along(const AccessView& access, const std::vector<int64_t>& ranges, size_t d) {
@@ -149,33 +151,55 @@ double share_that_stays(const Walk& walk, const AccessView& access, double line,
   return std::clamp((cache.bytes - others) / access.scratch_bytes, 0.0, 1.0);
 }
 
-double moved(const Walk& walk, size_t depth, double line, const Cache& cache) {
-  double bytes = 0;
-  for (const AccessView& access : walk.accesses) {
-    const double stays = share_that_stays(walk, access, line, cache);
-    bytes += stays * access.scratch_bytes;
-    if (stays == 1) continue;
-    const Crowd crowded = crowd(walk, access, depth, cache);
-    bytes += (1 - stays) * (crowded.stays * moved(walk, access, depth, line) +
-                            (1 - crowded.stays) * moved(walk, access, crowded.depth, line));
-  }
-  return bytes;
+double moved_into(const Cache& cache, const Walk& walk, const AccessView& access, size_t depth, double line) {
+  const double stays = share_that_stays(walk, access, line, cache), kept = stays * access.scratch_bytes;
+  if (stays == 1) return kept;
+  const Crowd crowded = crowd(walk, access, depth, cache);
+  return kept + (1 - stays) * (crowded.stays * moved(walk, access, depth, line) +
+                               (1 - crowded.stays) * moved(walk, access, crowded.depth, line));
 }
 
 bool is_repeated(const LoopView& loop) {
   return loop.extent == 1 || loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled;
 }
 
-}  // namespace
+// What lies side by side and is read on and on, beside few other such runs.
+double bytes_of_a_run(const Walk& walk, const AccessView& access) {
+  double longest = kCacheLineBytes;
+  for (size_t depth = walk.loops.size() + 1; depth-- > 0;) {
+    const std::vector<int64_t> ranges = walk.ranges(depth);
+    double run = access.element_bytes, runs = 1;
+    bool whole = true;  // so far, from the last dimension on: then rows lie side by side
+    for (size_t d = access.coefficients.size(); d-- > 0;) {
+      const int64_t extent = extent_along(access, ranges, d);
+      (whole ? run : runs) *= static_cast<double>(extent);
+      whole = whole && extent == access.shape[d];
+    }
+    if (runs > kStreams) break;
+    longest = std::max(longest, run);
+  }
+  return longest;
+}
 
-namespace {
-
-double traffic(const StageView& view, const Cache& cache, double line) {
+Walk with_consumers(const StageView& view) {
   Walk walk{view.around, view.domain, view.accesses};
   walk.loops.insert(walk.loops.end(), view.loops.begin(), view.loops.end());
+  return walk;
+}
+
+// The loops whose working set stays.
+size_t depth_that_stays(const Walk& walk, const Cache& cache, double line) {
   size_t depth = 0;
   while (depth < walk.loops.size() && working_set(walk, depth, line) > kUsed * cache.bytes) ++depth;
-  return moved(walk, depth, line, cache);
+  return depth;
+}
+
+double traffic(const StageView& view, const Cache& cache, double line) {
+  const Walk walk = with_consumers(view);
+  const size_t depth = depth_that_stays(walk, cache, line);
+  double bytes = 0;
+  for (const AccessView& access : walk.accesses) bytes += moved_into(cache, walk, access, depth, line);
+  return bytes;
 }
 
 }  // namespace
@@ -184,12 +208,26 @@ double traffic(const StageView& view, const Cache& cache) { return traffic(view,
 
 double page_translations(const StageView& view) { return traffic(view, {kTranslations * kPage}, kPage) / kPage; }
 
+double lines_before_streams(const StageView& view, const Cache& cache) {
+  const Walk walk = with_consumers(view);
+  const size_t depth = depth_that_stays(walk, cache, kCacheLineBytes);
+  double bytes = 0;
+  for (const AccessView& access : walk.accesses) {
+    if (access.store || !access.affine) continue;
+    const double run = bytes_of_a_run(walk, access);
+    bytes += moved_into(cache, walk, access, depth, kCacheLineBytes) * std::min(1.0, kBeforeStream / run);
+  }
+  return bytes / kCacheLineBytes;
+}
+
 double register_traffic(const StageView& view, double capacity) {
   const Walk walk{view.loops, view.root_extents, view.accesses};
   size_t depth = view.loops.size();
   while (depth > 0 && is_repeated(view.loops[depth - 1])) --depth;
   while (depth < view.loops.size() && working_set(walk, depth, 0) > capacity) ++depth;
-  return moved(walk, depth, 0, Cache{}) * view.enclosing;
+  double bytes = 0;
+  for (const AccessView& access : walk.accesses) bytes += moved_into(Cache{}, walk, access, depth, 0);
+  return bytes * view.enclosing;
 }
 
 }  // namespace tw::schedule

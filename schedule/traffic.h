@@ -36,6 +36,10 @@ double traffic(const StageView&, const Cache&);
 // Pages whose translation comes into the nearest buffer for it, in the same way.
 double page_translations(const StageView&);
 
+// Lines that a core asks for one by one, of what moves into a cache: the first ones of each run of bytes that lie side
+// by side. Of more than a few runs at a time none is read on: a column of vectors is as many runs as it has rows.
+double lines_before_streams(const StageView&, const Cache&);
+
 // What moves into registers of `capacity` bytes: what the innermost loops that are repeated in the code (vectorized,
 // unrolled) hold, or as many of them as fit, stays while the loops around leave it alone.
 double register_traffic(const StageView&, double capacity);

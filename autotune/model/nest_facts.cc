@@ -428,8 +428,11 @@ class StageReader {
       caches.l1_bytes = std::max(caches.l1_bytes, kTileL1), caches.l2_bytes = std::max(caches.l2_bytes, kTileL2);
     int threads = machine_.threads;
     const StageView share = share_of_a_thread(view_, threads);
-    f_.moved = {traffic(view_, l1_of(caches)), threads * traffic(share, l2_of(caches)),
-                traffic(view_, {static_cast<double>(l3)})};
+    int one = 1;  // parts of a fused loop, one after the other: whether threads keep step nobody knows
+    const StageView all = share_of_a_thread(view_, one);
+    const schedule::Cache last{static_cast<double>(l3)};
+    f_.moved = {traffic(view_, l1_of(caches)), threads * traffic(share, l2_of(caches)), traffic(all, last)};
+    f_.asked = threads * lines_before_streams(share, l2_of(caches));
     for (size_t a = 0; a < view_.accesses.size(); ++a)
       if (!view_.accesses[a].store && is_from_root(view_.accesses[a]))
         f_.shared += std::max(0.0, threads * touched(share, share.accesses[a]) - touched(view_, view_.accesses[a]));

@@ -51,6 +51,7 @@ struct StageFacts {
   double conflict = 0, pages = 0;
   double inner_bytes = 0, reduction_bytes = 0, task_bytes = 0, bytes = 0;
   std::array<double, kMoves> moved = {};
+  double asked = 0;         // lines from beyond L2 that no core reads ahead
   double shared = 0;        // bytes that several threads read, once for each of them but one
   double translations = 0;  // of pages
   double at_ends = 1;       // share of the registers that begin or end their line

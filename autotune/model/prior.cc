@@ -26,6 +26,7 @@ constexpr double kElsewhere = 1.5;   // what one core wrote, others read
 constexpr double kMask = 4;          // instructions that make the mask of a read under a condition
 constexpr double kMaskedRead = 1.5;  // what such a read takes
 constexpr double kWarm = 0.75;       // share of a cache that data of the run before may still fill
+constexpr double kAsked = 20;        // cycles for a line from memory that a core asks for, beside others
 constexpr double kTranslate = 6;     // cycles until the second buffer has translated a page
 constexpr double kOverlap = 0.25;    // share of the lesser terms that the largest does not hide
 
@@ -98,7 +99,7 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
   const double l2 = static_cast<double>(machine.l2_bytes) * std::max(1.0, f.cores);
   const double dram = std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram);  // bytes a second
   f.memory_seconds = {f.moved[0] / (rates.l2_bytes * second), f.moved[1] / (rates.l3_bytes * second),
-                      f.moved[2] / dram};
+                      f.moved[2] / dram + f.asked * kAsked / second};
   if (nest.bytes <= kWarm * l2) f.memory_seconds[1] = f.shared / (rates.l3_bytes * second);
   if (nest.bytes <= kWarm * l3) f.memory_seconds[2] = 0;
   if (nest.bytes > schedule::kMoreThanCaches) f.memory_seconds[2] += f.claimed / dram;

@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "autotune/sketch/contraction_rule.h"
+#include "autotune/sketch/from_memory.h"
 #include "schedule/loop_nest.h"
 #include "schedule/placement.h"
 #include "src/target/abilities.h"
@@ -166,6 +167,7 @@ bool Contraction::can_widen() const {
 std::vector<std::string> Contraction::blocks() const {
   std::vector<std::string> values = {"[0,0]"};
   if (can_turn_rows()) values.push_back("[0,1]");
+  if (reads_long_rows()) values.insert(values.begin(), {"[8,0]", "[16,0]"});
   if (stage_.sums.empty() || roles_.terms < 1024 || dot_) return values;
   const int64_t outer = roles_.terms / stage_.sums.back().extent;
   for (int64_t block : {256, 512, 1024}) {
@@ -174,6 +176,22 @@ std::vector<std::string> Contraction::blocks() const {
     if (can_copy_rows() || can_turn_rows()) values.push_back("[" + std::to_string(block) + ",1]");
   }
   return values;
+}
+
+// Few rows, times a matrix that comes from memory as it lies: a core reads on where it reads a few of its lines, each
+// for many columns, before it takes the next ones.
+bool Contraction::reads_long_rows() const {
+  constexpr int64_t kFewRows = 64, kTerms = 64, kColumns = 1024;
+  const Stage& source = source_of(roles_.vectors);
+  return axis(roles_.rows).extent <= kFewRows && axis(roles_.lanes).extent >= kColumns && stage_.sums.size() == 1 &&
+         roles_.terms >= kTerms && roles_.vectors.through < 0 && roles_.contiguous && roles_.group == 0 && !dot_ &&
+         !packed_ahead_ && source.elements * source.type.bytes() >= kMoreThanShare;
+}
+
+// Whether it does; each task then goes along its columns for each block of terms.
+bool Contraction::goes_along_rows() {
+  constexpr int64_t kFewTerms = 16;
+  return reads_long_rows() && value("block") > 0 && value("block") <= kFewTerms;
 }
 
 // Few rows, which use once what comes from memory: no cache holds it, and a processor fetches ahead within a page.

@@ -7,6 +7,14 @@ namespace tw::autotune::sketch {
 using schedule::Factor;
 using schedule::Split;
 
+namespace {
+
+// Times as many side by side where a task goes along them again and again; no power of two, by which the rows of its
+// sums would all belong to a few sets of the L1.
+constexpr int64_t kLongPanels = 6;
+
+}  // namespace
+
 // Lanes innermost in a tile of sums, whatever they are in the output.
 void Contraction::turn_sums() {
   std::vector<std::string> names;
@@ -38,7 +46,8 @@ void Contraction::tile_outputs() {
   const std::string& name = root_.name;
   const auto [row_tiles, row] = split(name, output_axis(roles_.rows), factor("tile", 0));
   const auto [columns, lane] = split(name, output_axis(roles_.lanes), factor("tile", 1));
-  const auto [panels, panel] = split(name, columns, factor("panels"));
+  const auto [panels, panel] =
+      split(name, columns, goes_along_rows() ? Factor(kLongPanels * value("panels")) : factor("panels"));
   const std::string shared = roles_.share >= 0 ? output_axis(roles_.share) : row_tiles;
   k_.step(Split{name, shared, {}, factor("shares"), ir::Tail::kAuto});
   const std::string share = shared + ".o";
@@ -85,7 +94,7 @@ std::vector<std::string> Contraction::split_terms(std::vector<std::string> terms
 
 // What the loop over terms reads of the streaming operand so many bytes later.
 void Contraction::fetch_ahead(const std::string& terms) {
-  if (!streams() || packs() || value("ahead") == 0) return;
+  if (!streams() || packs() || goes_along_rows() || value("ahead") == 0) return;
   const Stage& source = source_of(roles_.vectors);
   const int64_t bytes = value("tile", 1) * source.type.bytes() * value("unroll") * (dot_ ? dot_->group : 1);
   k_.step(schedule::Prefetch{sums_, source.name, terms, std::max<int64_t>(value("ahead") / bytes, 1), "", "",

@@ -99,6 +99,34 @@ TEST(Facts, ThreadsShareWhatEachOfThemReads) {
   EXPECT_EQ(shared({"j.o", "i.o"}), 4 * 1024 * 64) << "all of A";
 }
 
+TEST(Facts, MemoryComesAgainForEachOuterPartOfTheTasks) {
+  const Machine machine = machine_of_target("llvm -mcpu=x86-64-v3", 1);  // a last cache of 4 MiB
+  const auto from_memory = [&](const std::vector<std::string>& tasks) {
+    S::Schedule s = product(12, 4096, 1024, 6, 16);
+    s.apply(S::Reorder{"C", tasks});
+    s.apply(S::Fuse{"C", tasks});
+    s.apply(S::Parallel{"C", tasks[0] + "*" + tasks[1]});
+    return facts(s, machine).moved[2];
+  };
+  constexpr double kB = 4.0 * 1024 * 4096, kOthers = 4.0 * 12 * (1024 + 4096);
+  EXPECT_LE(from_memory({"j.o", "i.o"}), kB + 2 * kOthers);
+  EXPECT_GE(from_memory({"i.o", "j.o"}), 2 * kB) << "both rows of tiles go over B";
+}
+
+TEST(Facts, CoresReadAheadInFewLines) {
+  const Machine machine = machine_of_target("llvm -mcpu=x86-64-v3", 1);
+  constexpr double kLinesOfB = 4.0 * 1024 * 4096 / 64;
+  const auto asked = [&](int64_t terms) {
+    S::Schedule s = product(6, 4096, 1024, 6, 16);
+    s.apply(S::Split{"C", "k", terms, {}});
+    s.apply(S::Reorder{"C", {"k.o", "j.o", "i.o", "k.i", "i.i", "j.i"}});
+    return facts(s, machine).asked / kLinesOfB;
+  };
+  EXPECT_GT(asked(1024), 0.95) << "a column of vectors";
+  EXPECT_GT(asked(64), 0.95);
+  EXPECT_LT(asked(8), 0.1) << "eight lines, each as long as B's";
+}
+
 TEST(Facts, CoresThatMultiplyTilesHaveTheirCaches) {
   const Machine machine = machine_of_target("llvm -mcpu=sapphirerapids", 1);
   EXPECT_EQ(machine.l1_bytes, 48 << 10);

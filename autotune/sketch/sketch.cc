@@ -19,6 +19,7 @@ namespace {
 constexpr Rule kRules[] = {
     {"strips",      match_strips,      apply_strips,      "first: members were not inlined for it"},
     {"split_sum",   match_split_sum,   apply_split_sum,   "before contraction: too few tiles to share out"},
+    {"few_rows",    match_few_rows,    apply_few_rows,    "before contraction: nothing is used often enough to be turned"},
     {"pixels",      match_pixels,      apply_pixels,      "before contraction: few columns and terms want lanes elsewhere"},
     {"contraction", match_contraction, apply_contraction, "before reductions of any kind: register tiles need reuse"},
     {"whole",       match_whole,       apply_whole,       "before rows: too few rows to share out"},

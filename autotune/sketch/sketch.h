@@ -97,6 +97,8 @@ std::optional<Group> match_strips(const Graph&, int root);
 void apply_strips(Sketch&, const Group&);
 std::optional<Group> match_split_sum(const Graph&, int root);
 void apply_split_sum(Sketch&, const Group&);
+std::optional<Group> match_few_rows(const Graph&, int root);
+void apply_few_rows(Sketch&, const Group&);
 std::optional<Group> match_short_runs(const Graph&, int root);
 void apply_short_runs(Sketch&, const Group&);
 std::optional<Group> match_pixels(const Graph&, int root);

@@ -83,7 +83,7 @@ std::vector<std::string> automatic_features() {
   std::vector<std::string> names;
   for (const Target& target : {Target::parse("llvm").value_or_throw(), test::device()})
     for (const std::string& rule : autotune::sketch::rule_names(target))
-      if (rule != "strips" && rule != "split_sum" && rule != "pixels" && rule != "short_runs" &&
+      if (rule != "strips" && rule != "split_sum" && rule != "few_rows" && rule != "pixels" && rule != "short_runs" &&
           rule != "device_rows" && rule != "device_columns" &&
           rule != "device_transposed")  // which want longer loops than most samples have
         names.push_back("automatic " + rule);

@@ -33,6 +33,10 @@ TEST(SketchContraction, PaddingAndEpilogueBelongToOneGroup) {
   EXPECT_EQ(claims(convolution({.size = 9, .in = 3, .out = 4, .kernel = 3, .pad = 1, .bias = true})),
             Groups{"contraction: P C D"});
   EXPECT_EQ(claims(matmul(9, 21, 4500)), Groups{"split_sum: C"});
+  EXPECT_EQ(claims(matmul(3, 65, 256, true)), Groups{"few_rows: C"});
+  EXPECT_EQ(claims(matmul(9, 65, 256, true)), Groups{"contraction: C"});
+  EXPECT_EQ(claims(matmul(3, 65, 256)), Groups{"contraction: C"});
+  EXPECT_EQ(claims(matmul(3, 65, 256, true, true)), Groups{"contraction: C"}) << "packed ahead";
 }
 
 constexpr int kCandidates = 60;  // of each expression; the fuzzer draws thousands of others
@@ -203,6 +207,31 @@ TEST(SketchContraction, TasksThatHaveNoSpaceAreRefused) {
 
 TEST(SketchContraction, MatmulOfOddSizes) { expect_right(matmul(37, 75, 41)); }
 TEST(SketchContraction, LongSumsInBlocks) { expect_right(matmul(70, 67, 1537)); }
+// X @ W.T, and (W @ X.T) whose few rows are columns.
+Args few_rows(const char* type, int rows, int columns, int terms, bool turned, bool epilogue) {
+  const te::Tensor X = te::placeholder({rows, terms}, type, "X"), W = te::placeholder({columns, terms}, type, "W");
+  const te::IterVar k = te::reduce_axis(0, terms, "k");
+  const ir::Type sum = ir::Type::f(type == std::string("float64") ? 64 : 32);
+  const auto product = [&](te::Var i, te::Var j) {
+    const auto [row, column] = turned ? std::pair(j, i) : std::pair(i, j);
+    return te::sum(ir::cast(sum, X(row, k)) * ir::cast(sum, W(column, k)), {k});
+  };
+  const std::vector<ir::Expr> shape =
+      turned ? std::vector<ir::Expr>{columns, rows} : std::vector<ir::Expr>{rows, columns};
+  const te::Tensor C = te::compute(shape, product, "C");
+  if (!epilogue) return {X, W, C};
+  return {X, W,
+          te::compute(shape, [&](te::Var i, te::Var j) { return te::max(C(i, j), ir::cast(sum, ir::Expr(0))); }, "D")};
+}
+
+TEST(SketchContraction, FewRowsOfLongSums) {
+  EXPECT_EQ(claims(few_rows("float32", 5, 70, 300, true, true)), std::vector<std::string>{"few_rows: C D"});
+  for (const bool turned : {false, true}) expect_right(few_rows("float32", turned ? 8 : 5, 70, 300, turned, true));
+  expect_right(few_rows("float64", 3, 67, 257, false, false), kFew);
+  expect_right(few_rows("float16", 2, 64, 259, false, false), kFew);
+  expect_right(few_rows("bfloat16", 4, 65, 256, false, false), kFew);
+}
+
 TEST(SketchContraction, FewOutputsOfLongSums) { expect_right(matmul(9, 21, 4500)); }
 TEST(SketchContraction, TransposedWeights) { expect_right(matmul(21, 35, 19, true)); }
 TEST(SketchContraction, WeightsPackedAhead) { expect_right(matmul(21, 83, 19, false, true)); }

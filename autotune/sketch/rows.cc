@@ -20,6 +20,7 @@
 #include "autotune/sketch/from_memory.h"
 #include "src/ir/register_lanes.h"
 #include "src/ir/walk.h"
+#include "src/target/abilities.h"
 
 namespace tw::autotune::sketch {
 
@@ -220,7 +221,11 @@ class Rows {
         axes_(root_axes(sketch.graph, group)),
         form_(*form_of(sketch.graph, group)),
         read_(bytes_read(sketch.graph, group)) {
-    for (int d : form_.rows) rows_ *= root_.data[static_cast<size_t>(d)].extent;
+    for (int d : form_.rows) {
+      const int64_t extent = root_.data[static_cast<size_t>(d)].extent;
+      if (extent > 1 || form_.rows.size() == 1) row_axis_ = rows_ > 1 ? kNoAxis : d;
+      rows_ *= extent;
+    }
   }
 
   void run() {
@@ -243,10 +248,13 @@ class Rows {
   std::string knob(const std::string& what) const { return root_.name + "." + what; }
   // From memory: while the last pass over a row computes, the first one over the next row is on its way. Several side
   // by side take up to 1.7 times as long, unless they are short; of sums alone up to 2.8 times, as a processor follows
-  // one stream of reads in a page.
+  // one stream of reads in a page. Of several pages, some processors get the lines of each faster than those of one.
   bool one_by_one() const {
-    constexpr int64_t kShort = 512, kShortSum = 256;
-    if (form_.inner.empty()) return read_ >= kMoreThanShare && read_ / rows_ >= kShortSum;
+    constexpr int64_t kShort = 512, kShortSum = 256, kPage = 4096;
+    if (form_.inner.empty()) {
+      const bool in_turn = target::follows_lines(sketch_.target) && read_ / rows_ >= kPage;
+      return read_ >= kMoreThanShare && read_ / rows_ >= kShortSum && !in_turn;
+    }
     const int64_t bytes = root_.type.bytes();
     return root_.elements * bytes >= kMoreThanShare && last_extent() * bytes > kShort;
   }
@@ -269,6 +277,7 @@ class Rows {
   const Form form_;
   const int64_t read_;  // bytes
   int64_t rows_ = 1;
+  int row_axis_ = kNoAxis;  // whose rows these are, where it is one
   Place at_;
   std::vector<std::string> passes_;  // pointwise stages over whole rows
   int64_t together_ = 1;             // rows that loops go over side by side
@@ -310,7 +319,7 @@ void Rows::loops_of_rows() {
   if (order != data_loops(sketch_.s, root_.name)) sketch_.reorder(root_.name, order);
   std::string row = share(sketch_.fuse(root_.name, rows));
   std::string one;
-  if (rows.size() == 1) {  // of fused rows, some that lie side by side make no box
+  if (row_axis_ != kNoAxis) {  // of fused rows, some that lie side by side make no box
     sketch_.cfg.define_knob(knob("rows"), up_to(one_by_one() ? 1 : rows_ / 2, {1, 2, 4}));
     together_ = sketch_.cfg.value(knob("rows"));
   }
@@ -400,7 +409,7 @@ void Rows::place_reduction(int member, const std::string& name) {
   sketch_.cfg.define_knob(stage.name + ".width", sum_widths(stage.sums.back().extent, lanes));
   std::vector<std::string> together;
   for (size_t d = 0; together_ > 1 && d < stage.data.size(); ++d)
-    if (axes_.at(member)[d] == form_.rows[0]) together.push_back(stage.data[d].name);
+    if (axes_.at(member)[d] == row_axis_) together.push_back(stage.data[d].name);
   sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"), together);
 }
 

@@ -131,7 +131,9 @@ bool divides_slowly(const Target& target) {
 
 bool reads_ahead(const Target& target) { return target.cpu == "znver5"; }
 
-bool stores_wait(const Target& target) { return divides_slowly(target); }  // the same cores
+bool follows_lines(const Target& target) { return target.cpu == "znver2"; }
+
+bool stores_wait(const Target& target) { return divides_slowly(target) || target.cpu == "znver2"; }
 
 bool dots_words_slowly(const Target& target) { return divides_slowly(target); }  // the same cores
 

@@ -14,6 +14,7 @@ constexpr int64_t kL2Ways = 8;
 constexpr double kPage = 4096;
 constexpr double kTranslations = 64;   // that a core has at hand
 constexpr double kStreams = 8;         // runs that a core reads on and on at a time
+constexpr double kFollowed = 2048;     // bytes between lines of one run, at most
 constexpr double kBeforeStream = 768;  // bytes of a run that come before a core reads ahead in it
 
 // Of the box that the access touches.
@@ -163,17 +164,21 @@ bool is_repeated(const LoopView& loop) {
   return loop.extent == 1 || loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled;
 }
 
-// What lies side by side and is read on and on, beside few other such runs.
+// What lies side by side, or a little apart, and is read on and on, beside few other such runs.
 double bytes_of_a_run(const Walk& walk, const AccessView& access) {
   double longest = kCacheLineBytes;
   for (size_t depth = walk.loops.size() + 1; depth-- > 0;) {
     const std::vector<int64_t> ranges = walk.ranges(depth);
-    double run = access.element_bytes, runs = 1;
+    double run = access.element_bytes, runs = 1, stride = run;
     bool whole = true;  // so far, from the last dimension on: then rows lie side by side
     for (size_t d = access.coefficients.size(); d-- > 0;) {
-      const int64_t extent = extent_along(access, ranges, d);
-      (whole ? run : runs) *= static_cast<double>(extent);
-      whole = whole && extent == access.shape[d];
+      const auto extent = static_cast<double>(extent_along(access, ranges, d));
+      if (whole || stride <= kFollowed)
+        run = stride * extent;
+      else
+        runs *= extent;
+      whole = whole && extent == static_cast<double>(access.shape[d]);
+      stride *= static_cast<double>(access.shape[d]);
     }
     if (runs > kStreams) break;
     longest = std::max(longest, run);

@@ -18,7 +18,6 @@
 #include <algorithm>
 
 #include "autotune/sketch/contraction_rule.h"
-#include "autotune/sketch/from_memory.h"
 #include "schedule/loop_nest.h"
 #include "schedule/placement.h"
 #include "src/target/abilities.h"
@@ -178,14 +177,14 @@ std::vector<std::string> Contraction::blocks() const {
   return values;
 }
 
-// Few rows, times a matrix that comes from memory as it lies: a core reads on where it reads a few of its lines, each
-// for many columns, before it takes the next ones.
+// Few rows, times a matrix that comes from L3 or memory as it lies: a core reads on where it reads a few of its lines,
+// each for many columns, before it takes the next ones.
 bool Contraction::reads_long_rows() const {
-  constexpr int64_t kFewRows = 64, kTerms = 64, kColumns = 1024;
+  constexpr int64_t kFewRows = 64, kTerms = 64, kColumns = 512, kMoreThanL2 = 1 << 20;
   const Stage& source = source_of(roles_.vectors);
   return axis(roles_.rows).extent <= kFewRows && axis(roles_.lanes).extent >= kColumns && stage_.sums.size() == 1 &&
          roles_.terms >= kTerms && roles_.vectors.through < 0 && roles_.contiguous && roles_.group == 0 && !dot_ &&
-         !packed_ahead_ && source.elements * source.type.bytes() >= kMoreThanShare;
+         !packed_ahead_ && source.elements * source.type.bytes() >= kMoreThanL2;
 }
 
 // Whether it does; each task then goes along its columns for each block of terms.

@@ -57,7 +57,7 @@ struct StageFacts {
   double at_ends = 1;       // share of the registers that begin or end their line
   double claimed = 0;       // bytes of an output's lines that come from memory because a part of each is stored
   bool root = true, output = false, copies = false, reduces = false, conditional = false;
-  bool tiles = false;  // whole ones are multiplied, behind which the loops' own instructions hide
+  bool tiles = false;                 // whole ones are multiplied, behind which the loops' own instructions hide
   std::vector<AccessFacts> accesses;  // loads first, dearest first
   // Times.
   double compute_seconds = 0, load_seconds = 0, latency_seconds = 0, overhead_seconds = 0;

@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "autotune/sketch/contraction_rule.h"
+#include "autotune/sketch/from_memory.h"
 #include "schedule/loop_nest.h"
 #include "schedule/placement.h"
 #include "src/target/abilities.h"
@@ -68,6 +69,16 @@ std::vector<int64_t> counts(int64_t most, int64_t wanted = 1) {
   if (first == values.end()) --first;
   std::rotate(values.begin(), first, first + 1);
   return values;
+}
+
+// Tiles whose rows take less than a line and a half: a line of memory that two of them store is waited for twice. All
+// stay where all are narrow.
+void leave_out_narrow(std::vector<std::string>& sizes, ir::Type type) {
+  constexpr int64_t kLeast = kCacheLineBytes * 3 / 2;
+  const auto narrow = [&](const std::string& size) {
+    return std::stoll(size.substr(size.find(',') + 1)) * type.bytes() < kLeast;
+  };
+  if (!std::ranges::all_of(sizes, narrow)) std::erase_if(sizes, narrow);
 }
 
 }  // namespace
@@ -177,6 +188,21 @@ std::vector<std::string> Contraction::blocks() const {
   return values;
 }
 
+// Many rows, times a matrix of which all stays in L1: a tile of rows can go along all its panels before the next ones,
+// so that rows come once and leave whole.
+bool Contraction::has_small_factor() {
+  constexpr int64_t kManyRows = 256, kSmall = 32 << 10;
+  const int64_t columns = axis(roles_.lanes).extent, lanes = lanes_of(stage_, k_.target);
+  return roles_.share < 0 && roles_.innermost && roles_.group == 0 && stage_.sums.size() == 1 && !dot_ &&
+         !leaves_terms_out() && axis(roles_.rows).extent >= kManyRows && columns > 2 * lanes &&
+         roles_.terms * columns * source_of(roles_.vectors).type.bytes() <= kSmall;
+}
+
+bool Contraction::panels_inside() {
+  if (!has_small_factor() || value("inside") == 0 || value("block") > 0) return false;
+  return !packs() || k_.cfg.value_json(knob("pack")) != "\"task\"";
+}
+
 // Few rows, times a matrix that comes from L3 or memory as it lies: a core reads on where it reads a few of its lines,
 // each for many columns, before it takes the next ones.
 bool Contraction::reads_long_rows() const {
@@ -219,10 +245,11 @@ void Contraction::define_knobs() {
   // Of blocks of rows an even number, so that tiles of two leave no rest.
   const int64_t in_blocks = leaves_rows() ? (rows + 2 * dot_->rows - 1) / (2 * dot_->rows) * (2 * dot_->rows) : rows;
   const int64_t in_vectors = leaves_columns() ? (columns + lanes - 1) / lanes * lanes : columns;
-  const std::vector<std::string> sizes =
+  std::vector<std::string> sizes =
       register_tiles(in_blocks, roles_.group > 0 ? roles_.group : in_vectors, lanes,
                      registers_of(k_.graph, stage_, roles_, k_.target, dot_),
                      (dot_ && !leaves_columns()) || roles_.group > 0, takes_lines ? axis(roles_.share).extent : 1);
+  if (has_small_factor() && root_.elements * root_.type.bytes() >= kMoreThanShare) leave_out_narrow(sizes, root_.type);
   k_.cfg.define_knob_json(knob("tile"), sizes);
   if (std::ranges::count(sizes.front(), ',') == 2) lines_ = value("tile", 2);
   const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
@@ -250,6 +277,7 @@ void Contraction::define_knobs() {
   const bool one_group = dot_ && dot_->terms <= dot_->group;
   k_.cfg.define_knob(knob("unroll"), one_group ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 4});
   k_.cfg.define_knob_json(knob("block"), blocks());
+  if (has_small_factor()) k_.cfg.define_knob(knob("inside"), {1, 0});
   if (can_widen()) k_.cfg.define_knob(knob("widen"), {1, 0});
   if (streams()) k_.cfg.define_knob_json(knob("ahead"), distances());
   if (group_.has(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());

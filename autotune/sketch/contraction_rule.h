@@ -58,6 +58,8 @@ class Contraction {
   bool can_copy_rows() const;
   bool can_turn_rows() const;
   bool can_widen() const;
+  bool has_small_factor();
+  bool panels_inside();
   bool reads_long_rows() const;
   bool goes_along_rows();
   bool streams() const;

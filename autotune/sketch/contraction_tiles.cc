@@ -46,8 +46,11 @@ void Contraction::tile_outputs() {
   const std::string& name = root_.name;
   const auto [row_tiles, row] = split(name, output_axis(roles_.rows), factor("tile", 0));
   const auto [columns, lane] = split(name, output_axis(roles_.lanes), factor("tile", 1));
-  const auto [panels, panel] =
-      split(name, columns, goes_along_rows() ? Factor(kLongPanels * value("panels")) : factor("panels"));
+  const bool inside = panels_inside();
+  Factor of_task = factor("panels");
+  if (goes_along_rows()) of_task = Factor(kLongPanels * value("panels"));
+  if (inside) of_task = Factor((axis(roles_.lanes).extent + value("tile", 1) - 1) / value("tile", 1));
+  const auto [panels, panel] = split(name, columns, of_task);
   const std::string shared = roles_.share >= 0 ? output_axis(roles_.share) : row_tiles;
   k_.step(Split{name, shared, {}, factor("shares"), ir::Tail::kAuto});
   const std::string share = shared + ".o";
@@ -63,8 +66,9 @@ void Contraction::tile_outputs() {
   tasks.push_back(value("rows_first") == 1 ? share : panels);
   tasks.push_back(value("rows_first") == 1 ? panels : share);
   std::vector<std::string> order = tasks;
-  order.push_back(panel);
+  if (!inside) order.push_back(panel);
   std::vector<std::string> tiles = {tile_loop_};
+  if (inside) tiles.push_back(panel);
   if (roles_.share >= 0) tiles.insert(leaves_terms_out() ? tiles.end() : tiles.begin(), lines);
   order.insert(order.end(), tiles.begin(), tiles.end());
   tile_loop_ = tiles.back();

@@ -32,8 +32,8 @@ bool reads_ahead(const Target&);
 bool follows_lines(const Target&);
 
 // Whether stores wait for lines that the core could have had before, had it been asked for them. Rows of 4 KiB that an
-// Intel Xeon computes into memory take 1.1 to 1.3 times as long, where they begin inside lines, and 1.4 times on an EPYC
-// of family 23 (Zen 2). Not measured on others.
+// Intel Xeon computes into memory take 1.1 to 1.3 times as long, where they begin inside lines, and 1.4 times on an
+// EPYC of family 23 (Zen 2). Not measured on others.
 bool stores_wait(const Target&);
 
 // Whether dot products of bfloat16 take as long as float32's multiply-adds of as many terms. Of an Intel Xeon they do,

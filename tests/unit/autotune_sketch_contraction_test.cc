@@ -232,6 +232,13 @@ TEST(SketchContraction, FewRowsOfLongSums) {
   expect_right(few_rows("bfloat16", 4, 65, 256, false, false), kFew);
 }
 
+TEST(SketchContraction, ManyRowsGoAlongAllPanels) {
+  const Args args = matmul(300, 50, 31);
+  const std::string space = to_string(task_of(args, Target::parse("llvm -mcpu=x86-64-v3").value_or_throw()).space());
+  EXPECT_NE(space.find("inside"), std::string::npos) << space;
+  expect_right(args);
+}
+
 TEST(SketchContraction, FewOutputsOfLongSums) { expect_right(matmul(9, 21, 4500)); }
 TEST(SketchContraction, TransposedWeights) { expect_right(matmul(21, 35, 19, true)); }
 TEST(SketchContraction, WeightsPackedAhead) { expect_right(matmul(21, 83, 19, false, true)); }

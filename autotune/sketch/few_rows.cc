@@ -2,9 +2,11 @@
 // tokens. Vectors go along the terms, so that W is read as it lies, once, and nothing is turned; the sums of all rows
 // and of a few columns stay in registers.
 //
-//   C[i, j] = sum over k of X[i, k] * W[j, k]     ==>     parallel j.o.o: for j.o.i:
-//                                                           for k.o: i, j.i unrolled: vectorized k.i: C.local[i, j] +=
-//                                                           ... for i, j.i: C[i, j] = epilogue of C.local
+//   C[i, j] = sum over k of X[i, k] * W[j, k]
+//
+//   parallel j.o.o: for j.o.i, i.o:
+//     for k.o: unrolled i.i, j.i: vectorized k.i: C.local[i, j] += X[i, k] * W[j, k]
+//     unrolled i.i, j.i: C[i, j] = epilogue of C.local[i, j]
 #include <algorithm>
 
 #include "autotune/sketch/contraction.h"
@@ -60,7 +62,7 @@ bool is_of_few_rows(const Graph& graph, int contraction) {
 std::optional<Group> match_few_rows(const Graph& graph, int root) {
   const int sum = sum_of_root(graph, root);
   if (sum < 0 || graph.at(sum).kind != StageKind::kContraction || !is_of_few_rows(graph, sum)) return std::nullopt;
-  // Which it is where the target multiplies several terms at a time.
+  // A contraction it is where the target multiplies several terms at a time.
   return match_contraction(graph, root) ? std::optional(group_of_sum(root, sum)) : std::nullopt;
 }
 

@@ -260,6 +260,7 @@ class Rows {
   }
   int64_t last_extent() const { return root_.data[static_cast<size_t>(form_.inner.back())].extent; }
 
+  std::vector<std::string> rows_of(int member) const;
   void loops_of_rows();
   void loops_of_lanes();
   std::string share(const std::string& rows);
@@ -282,6 +283,15 @@ class Rows {
   std::vector<std::string> passes_;  // pointwise stages over whole rows
   int64_t together_ = 1;             // rows that loops go over side by side
 };
+
+// The member's axis of the root's rows; none where all of these need the same.
+std::vector<std::string> Rows::rows_of(int member) const {
+  std::vector<std::string> names;
+  const std::vector<Axis>& data = sketch_.graph.at(member).data;
+  for (size_t d = 0; d < data.size(); ++d)
+    if (axes_.at(member)[d] == row_axis_) names.push_back(data[d].name);
+  return names;
+}
 
 // Threads take shares of the rows; gives the loop over a share's rows.
 std::string Rows::share(const std::string& rows) {
@@ -392,7 +402,7 @@ void Rows::place_pointwise(int member) {
   if (stage.elements <= rows_) return;
   std::vector<std::string> order;
   const std::string lane = vectors(stage.name, stage.data.back(), order);
-  if (together_ > 1) order.push_back(stage.data[0].name);
+  if (together_ > 1) std::ranges::copy(rows_of(member), std::back_inserter(order));
   order.push_back(lane);
   if (together_ > 1) sketch_.reorder(stage.name, order);
   sketch_.step(schedule::Vectorize{stage.name, lane});
@@ -407,9 +417,7 @@ void Rows::place_reduction(int member, const std::string& name) {
   }
   const int64_t lanes = lanes_of(stage, sketch_.target);
   sketch_.cfg.define_knob(stage.name + ".width", sum_widths(stage.sums.back().extent, lanes));
-  std::vector<std::string> together;
-  for (size_t d = 0; together_ > 1 && d < stage.data.size(); ++d)
-    if (axes_.at(member)[d] == row_axis_) together.push_back(stage.data[d].name);
+  const std::vector<std::string> together = together_ > 1 ? rows_of(member) : std::vector<std::string>{};
   sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"), together);
 }
 

@@ -157,6 +157,17 @@ Args doubled(int rows, int n) {
 TEST(SketchRows, LikeSoftmax) { expect_right("rows", like_softmax(13, 37, 1)); }
 TEST(SketchRows, LikeSoftmaxOverChannels) { expect_right("rows", like_softmax(2, 7, 37)); }
 TEST(SketchRows, LikeSoftmaxOverFewChannelsOfMany) { expect_right("rows", like_softmax(2, 3, 1100), 20); }
+TEST(SketchRows, OneBatchOfRowsHasTheRowsForAnAxis) {
+  const Tensor A = te::placeholder({1, 13, 37}, "float32", "A");
+  const IterVar k = te::reduce_axis(0, 37, "k");
+  const Tensor E = te::compute({1, 13, 37}, [&](Var b, Var i, Var j) { return expensive(A(b, i, j)); }, "E");
+  const Tensor total = te::compute({1, 13}, [&](Var b, Var i) { return te::sum(E(b, i, k), {k}); }, "total");
+  const Args args = {A, te::compute({1, 13, 37}, [&](Var b, Var i, Var j) { return E(b, i, j) - total(b, i); }, "B")};
+  const std::string space = to_string(task_of(args).space());
+  EXPECT_NE(space.find("B.rows"), std::string::npos) << space;
+  expect_right("rows", args);
+}
+
 TEST(SketchRows, LikeLayerNormalisation) { expect_right("rows", like_layernorm(11, 70)); }
 TEST(SketchRows, StagesOfTwoLengths) { expect_right("rows", first_columns(13, 70, 37)); }
 TEST(SketchRows, SumsOfLongAndShortRows) {

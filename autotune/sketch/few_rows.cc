@@ -81,7 +81,7 @@ void apply_few_rows(Sketch& sketch, const Group& group) {
   const int64_t registers = sketch.target.abilities.vector_registers * 3 / 4;
   const std::string of = sum.name + ".";
   sketch.cfg.define_knob(of + "rows", up_to(rows, {4, 3, 2, 1}));
-  sketch.cfg.define_knob(of + "columns", up_to(registers / std::min<int64_t>(rows, 4), {4, 3, 2, 1, 6}));
+  sketch.cfg.define_knob(of + "columns", up_to(registers / std::min<int64_t>(rows, 4), {4, 3, 2, 1}));
   sketch.cfg.define_knob(of + "tasks", up_to(columns / 4, {16, 64, 4, 2}));
   sketch.cfg.define_knob(of + "width", sum_widths(sum.sums.back().extent, lanes_of(sum, sketch.target)));
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kLongChain = 12;  // steps, each of which waits for one before it: more than a window of 3 x 3 has
 constexpr size_t kMostInstructions = 2000;
+constexpr size_t kShort = 64;  // instructions of a chain that keeps so few values that registers hold those of four
 
 using Instructions = std::vector<llvm::Instruction*>;
 
@@ -46,14 +47,15 @@ class Run {
     for (llvm::Instruction* instruction : run_)
       if (llvm::isa<llvm::StoreInst>(instruction)) chains_.push_back(chain_of(instruction));
     bool any = false;
-    for (size_t i = 0; i < chains_.size(); ++i) {
-      const bool pair = i + 1 < chains_.size() && alike(chains_[i], chains_[i + 1]);
-      any = any || pair;
-      for (size_t step = 0; step < std::max(chains_[i].size(), pair ? chains_[i + 1].size() : 0); ++step) {
-        if (step < chains_[i].size()) emit(chains_[i][step]);
-        if (pair && step < chains_[i + 1].size()) emit(chains_[i + 1][step]);
-      }
-      i += pair;
+    for (size_t i = 0, count = 1; i < chains_.size(); i += count) {
+      const size_t most = chains_[i].size() <= kShort ? 4 : 2;
+      for (count = 1; count < most && i + count < chains_.size() && alike(chains_[i], chains_[i + count]);) ++count;
+      any = any || count > 1;
+      size_t steps = 0;
+      for (size_t c = 0; c < count; ++c) steps = std::max(steps, chains_[i + c].size());
+      for (size_t step = 0; step < steps; ++step)
+        for (size_t c = 0; c < count; ++c)
+          if (step < chains_[i + c].size()) emit(chains_[i + c][step]);
     }
     for (llvm::Instruction* instruction : run_) emit(instruction);
     return any && keeps_memory() ? order_ : Instructions{};

@@ -1,5 +1,5 @@
-// Vectors of a polynomial, two at a time where registers are few, and one after the other where one reads what the
-// other has stored.
+// Vectors of a polynomial, four or two at a time where registers are few, and one after the other where one reads what
+// the other has stored.
 #include "tests/unit/run_program.h"
 
 namespace tw {
@@ -35,6 +35,22 @@ TEST(CodegenTakeTurns, VectorsOfAPolynomial) {
   EXPECT_EQ(steps_taken_in_turns(short_ones, "llvm -mcpu=haswell"), 0);
   EXPECT_EQ(steps_taken_in_turns(two, "llvm -mcpu=znver4"), 0) << "32 registers keep the constants";
   expect_all_agree(parse(two), {bytes_of(counting(16)), Bytes(64, 1)});
+}
+
+TEST(CodegenTakeTurns, FourAtATimeWhereTheyAreShort) {
+  const auto steps_before_a_store = [](int degree) {
+    std::string program = "kernel k(A: float32[32], C: out float32[32]):\n";
+    for (const char* at : {"0", "8", "16", "24"}) program += polynomial(at, "A[" + std::string(at) + " : 8]", degree);
+    expect_all_agree(parse(program), {bytes_of(counting(32)), Bytes(128, 1)});
+    const std::string text = build(parse(program), parse_target("llvm -mcpu=haswell"))->source("llvm");
+    const size_t store = text.find("store <8 x float>", text.find("fadd"));
+    int steps = 0;
+    for (size_t at = text.find("fadd"); at < store; at = text.find("fadd", at + 1)) ++steps;
+    return steps;
+  };
+  EXPECT_GT(steps_before_a_store(8), 3 * 8);
+  EXPECT_GT(steps_before_a_store(40), 40);
+  EXPECT_LE(steps_before_a_store(40), 2 * 40) << "a long one keeps more values";
 }
 
 TEST(CodegenTakeTurns, NotWhereOneReadsWhatTheOtherHasStored) {

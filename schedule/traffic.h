@@ -37,7 +37,8 @@ double traffic(const StageView&, const Cache&);
 double page_translations(const StageView&);
 
 // Lines that a core asks for one by one, of what moves into a cache: the first ones of each run of bytes that lie side
-// by side. Of more than a few runs at a time none is read on: a column of vectors is as many runs as it has rows.
+// by side, or so little apart that a core follows them. Of more than a few runs at a time none is read on: a column of
+// vectors is as many runs as it has rows, where these are longer than a core follows.
 double lines_before_streams(const StageView&, const Cache&);
 
 // What moves into registers of `capacity` bytes: what the innermost loops that are repeated in the code (vectorized,

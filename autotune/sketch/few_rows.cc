@@ -16,7 +16,7 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-constexpr int64_t kFewRows = 8;  // of float32; of float64 half as many
+constexpr int64_t kFewRows = 8;  // of float32; of wider sums fewer, of narrower ones more
 constexpr int64_t kManyColumns = 64;
 constexpr int64_t kTerms = 256;  // which are worth joining the lanes of each sum
 

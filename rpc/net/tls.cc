@@ -2,6 +2,8 @@
 
 #include <openssl/ssl.h>
 
+#include <climits>
+
 #include "tensorwright/error.h"
 
 namespace tw::rpc {
@@ -24,8 +26,12 @@ SSL_SESSION* session_of(SSL* ssl) {
   SSL_SESSION* session = SSL_SESSION_new();
   const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kCipher);
   if (session && cipher && SSL_SESSION_set1_master_key(session, secret->bytes.data(), secret->bytes.size()) &&
-      SSL_SESSION_set_cipher(session, cipher) && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION))
+      SSL_SESSION_set_cipher(session, cipher) && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION)) {
+    // A key has no age: a date that is set while hands are shaken, as a board's is once it has a network, ends nothing.
+    SSL_SESSION_set_time(session, 0);
+    SSL_SESSION_set_timeout(session, LONG_MAX);
     return session;
+  }
   SSL_SESSION_free(session);
   return nullptr;
 }

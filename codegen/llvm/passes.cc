@@ -32,6 +32,7 @@
 #include "codegen/llvm/offsets_last.h"
 #include "codegen/llvm/one_permutation.h"
 #include "codegen/llvm/shared_divisors.h"
+#include "codegen/llvm/sums_in_order.h"
 #include "codegen/llvm/take_turns.h"
 #include "codegen/llvm/word_products.h"
 #include "src/target/abilities.h"
@@ -92,7 +93,10 @@ llvm::FunctionPassManager function_passes(const llvm::TargetMachine& machine, co
   passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
-  if (llvm::Triple(machine.getTargetTriple()).isX86()) passes.addPass(WordProductsPass(word_bits(target)));
+  if (llvm::Triple(machine.getTargetTriple()).isX86()) {
+    passes.addPass(WordProductsPass(word_bits(target)));
+    passes.addPass(SumsInOrderPass(target.abilities.vector_registers, word_bits(target)));
+  }
   if (target::permutes_bytes(target)) passes.addPass(OnePermutationPass());  // no simplifier comes after it
   if (target::divides_slowly(target)) passes.addPass(SharedDivisorsPass(target.lanes(32)));
   if (target.abilities.vector_registers <= kFewRegisters)

@@ -103,6 +103,9 @@ struct Architecture {
 };
 const Architecture kArchitectures[] = {{"x86_64", of_x86, false}, {"aarch64", of_aarch64, true}};
 
+// Without AVX-512.
+bool is_older_zen(const Target& target) { return target.cpu == "znver2" || target.cpu == "znver3"; }
+
 }  // namespace
 
 Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features,
@@ -131,9 +134,9 @@ bool divides_slowly(const Target& target) {
 
 bool reads_ahead(const Target& target) { return target.cpu == "znver5"; }
 
-bool follows_lines(const Target& target) { return target.cpu == "znver2"; }
+bool follows_lines(const Target& target) { return is_older_zen(target); }
 
-bool stores_wait(const Target& target) { return divides_slowly(target) || target.cpu == "znver2"; }
+bool stores_wait(const Target& target) { return divides_slowly(target) || is_older_zen(target); }
 
 bool dots_words_slowly(const Target& target) { return divides_slowly(target); }  // the same cores
 

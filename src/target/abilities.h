@@ -28,12 +28,13 @@ bool divides_slowly(const Target&);
 bool reads_ahead(const Target&);
 
 // Whether long rows from memory come faster where several are read in turn than one after the other. Of a matrix whose
-// rows are summed, an EPYC of family 23 (Zen 2) reads 17 GB/s a core row by row, and 24 four at a time.
+// rows are summed, an EPYC of family 23 (Zen 2) reads 17 GB/s a core row by row, and 24 four at a time; one of family
+// 25 (Zen 3) takes 1.06 to 1.36 times as long row by row.
 bool follows_lines(const Target&);
 
 // Whether stores wait for lines that the core could have had before, had it been asked for them. Rows of 4 KiB that an
-// Intel Xeon computes into memory take 1.1 to 1.3 times as long, where they begin inside lines, and 1.4 times on an
-// EPYC of family 23 (Zen 2). Not measured on others.
+// Intel Xeon computes into memory take 1.1 to 1.3 times as long, where they begin inside lines, 1.4 times on an EPYC of
+// family 23 (Zen 2), and 1.1 to 1.3 times on one of family 25 (Zen 3). Not measured on others.
 bool stores_wait(const Target&);
 
 // Whether dot products of bfloat16 take as long as float32's multiply-adds of as many terms. Of an Intel Xeon they do,

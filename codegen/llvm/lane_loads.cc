@@ -192,11 +192,17 @@ class Block {
     llvm::Value* address =
         b.CreateGEP(b.getInt8Ty(), group.first->getPointerOperand(), b.getInt64(static_cast<uint64_t>(distance)));
     const bool converts = group.type != group.first->getType();
-    if (sve_bits_ > kRegisterBits && !converts) multiply_quads(b, group, elements, address);
     auto* type = llvm::FixedVectorType::get(group.first->getType(), static_cast<unsigned>(elements.size()));
-    llvm::LoadInst* all = b.CreateAlignedLoad(type, address, elements[0]->load->getAlign());
-    all->copyMetadata(*elements[0]->load, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
+    llvm::Value* quads = nullptr;
+    if (sve_bits_ > kRegisterBits && !converts) quads = multiply_quads(b, group, elements, address);
+    llvm::LoadInst* all = nullptr;
+    if (!quads) {
+      all = b.CreateAlignedLoad(type, address, elements[0]->load->getAlign());
+      all->copyMetadata(*elements[0]->load, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
+    }
+    // Sums of fewer columns take theirs from the register that whole vectors do.
     llvm::Value* factors = all;
+    if (quads) factors = b.CreateExtractVector(type, quads, b.getInt64(0));
     if (converts) {
       factors = b.CreateFPExt(all, llvm::FixedVectorType::get(group.type, static_cast<unsigned>(elements.size())));
       if (sve_bits_ > kRegisterBits) multiply_quads(b, group, elements, factors);
@@ -206,7 +212,7 @@ class Block {
       elements[lane]->value->replaceAllUsesWith(b.CreateExtractElement(factors, lane));
       for (llvm::ShuffleVectorInst* splat : elements[lane]->splats) {
         const auto lanes = llvm::cast<llvm::FixedVectorType>(splat->getType())->getNumElements();
-        turn_together(*all, *splat, lane);
+        if (all) turn_together(*all, *splat, lane);
         b.SetInsertPoint(splat);
         splat->replaceAllUsesWith(b.CreateShuffleVector(factors, std::vector<int>(lanes, static_cast<int>(lane))));
       }
@@ -241,11 +247,11 @@ class Block {
   }
 
   // Sums of whole vectors of SVE, whose products take the same lane of each 128 bits: these hold the elements all.
-  // `from`: their address, or a register of them.
-  void multiply_quads(llvm::IRBuilder<>& b, const Group& group, const std::vector<const Element*>& elements,
-                      llvm::Value* from) {
+  // `from`: their address, or a register of them. Gives what holds them, if there are such sums.
+  llvm::Value* multiply_quads(llvm::IRBuilder<>& b, const Group& group, const std::vector<const Element*>& elements,
+                              llvm::Value* from) {
     const unsigned lanes = kRegisterBits / group.type->getScalarSizeInBits();
-    if (!group.type->isFloatingPointTy() || elements.size() != lanes) return;
+    if (!group.type->isFloatingPointTy() || elements.size() != lanes) return nullptr;
     auto* type = llvm::ScalableVectorType::get(group.type, lanes);
     llvm::Value* all = llvm::ConstantVector::getSplat(llvm::ElementCount::getScalable(lanes), b.getTrue());
     llvm::Value* quads = nullptr;
@@ -264,6 +270,7 @@ class Block {
           multiply(*product, *splat, quads, lane);
         }
       }
+    return quads;
   }
 
   // The old product is left without uses.
@@ -309,7 +316,25 @@ class Block {
 
   static llvm::Value* in_register(llvm::IRBuilder<> b, llvm::Value* value, size_t number) {
     auto* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
-    return b.CreateCall(type, llvm::InlineAsm::get(type, "", "={z" + std::to_string(number) + "},0", false), {value});
+    const std::string name = letter_of(*value->getType()) + std::to_string(number);
+    return b.CreateCall(type, llvm::InlineAsm::get(type, "", "={" + name + "},0", false), {value});
+  }
+
+  // The letter of registers that hold the type; 0 for none.
+  static char letter_of(const llvm::Type& type) {
+    if (llvm::isa<llvm::ScalableVectorType>(type)) return 'z';
+    switch (type.getPrimitiveSizeInBits().getFixedValue()) {
+      case 16:
+        return 'h';
+      case 32:
+        return 's';
+      case 64:
+        return 'd';
+      case kRegisterBits:
+        return 'q';
+      default:
+        return 0;
+    }
   }
 
   // The first register that is a sum's.
@@ -322,6 +347,19 @@ class Block {
       auto* sum = llvm::dyn_cast<llvm::IntrinsicInst>(fixed->getArgOperand(0));
       if (!sum || sum->getIntrinsicID() != llvm::Intrinsic::aarch64_sve_fmla_lane) continue;
       fixed->setArgOperand(0, in_register(llvm::IRBuilder<>(fixed), sum, --number));
+    }
+    return number < kRegisters ? keep_narrow_sums_apart(number) : number;
+  }
+
+  // Those of the last columns, which are no whole vector: below `number`.
+  unsigned keep_narrow_sums_apart(unsigned number) {
+    for (llvm::PHINode& carried : block_.phis()) {
+      if (number == kFactors || carried.getBasicBlockIndex(&block_) < 0) break;
+      if (!carried.getType()->isFPOrFPVectorTy() || letter_of(*carried.getType()) == 0) continue;
+      auto* sum = llvm::dyn_cast<llvm::IntrinsicInst>(carried.getIncomingValueForBlock(&block_));
+      if (!sum || sum->getIntrinsicID() != llvm::Intrinsic::fma || sum->getParent() != &block_) continue;
+      llvm::Value* kept = in_register(llvm::IRBuilder<>(sum->getNextNode()), sum, --number);
+      sum->replaceUsesWithIf(kept, [&](const llvm::Use& use) { return use.getUser() != kept; });
     }
     return number;
   }
